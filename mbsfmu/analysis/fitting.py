@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -526,7 +527,7 @@ def fit(
     if loss not in LOSSES:
         raise InputError(f"the loss '{loss}' is unknown; {closest_match(loss, LOSSES)}")
     residuals, first = _Residuals(experiments, free, _Tally()), experiments[0][1]
-    _check_measured(residuals, [*noise, *free.delays], first)
+    _check_measured(residuals, noise, free.delays, first)
     _check_delays(residuals, free, first)
     count, width = len(residuals.measured), free.high - free.low
     if count <= len(width):
@@ -539,7 +540,6 @@ def fit(
     ranges = np.array([float(np.ptp(each.values[place])) or 1.0 for each, place in residuals.outputs])
     sizes = [noise.get(place, extent) for place, extent in zip(places, ranges.tolist(), strict=True)]
     estimated = [place not in noise for place in places]
-    _check_counts(residuals, [place for place in dict.fromkeys(places) if place not in noise], first)
     search = _Search(residuals, free, loss, progress)
     residuals.prepare(start)
     scaled = search.grown(ranges, np.clip((start - free.low) / width, 0.0, 1.0))
@@ -632,24 +632,23 @@ def checked_noise(name: str, value: float) -> float:
     return value
 
 
-def _check_counts(residuals: _Residuals, places: Sequence[int], machine: FittedMachine) -> None:
-    """Refuse outputs of which a noise is to be estimated from one or two values, which a fit may meet exactly."""
-    for place in places:
-        count = sum(len(each.times[own]) for each, own in residuals.outputs if each.outputs[own] == place)
-        if count < _LEAST_VALUES:
+def _check_measured(
+    residuals: _Residuals, noise: Mapping[int, float], delays: Sequence[int], machine: FittedMachine
+) -> None:
+    """Refuse outputs that have a noise or a delay and are not measured, and too few values to estimate a noise from."""
+    counts = Counter[int]()
+    for each, own in residuals.outputs:
+        counts[each.outputs[own]] += len(each.times[own])
+    if missing := [machine.outputs[place].name for place in (*noise, *delays) if place not in counts]:
+        measured = ", ".join(machine.outputs[place].name for place in sorted(counts))
+        raise InputError(f"{missing[0]} has a noise or a delay, and is not measured; measured are {measured}")
+    for place, count in counts.items():
+        if place not in noise and count < _LEAST_VALUES:
             name = machine.outputs[place].name
             raise InputError(
                 f"{name} has {count} measured value{'s' * (count > 1)}, from which its noise cannot be estimated: set "
                 f"the noise of {name}, or measure {_LEAST_VALUES} values at least"
             )
-
-
-def _check_measured(residuals: _Residuals, places: Sequence[int], machine: FittedMachine) -> None:
-    """Refuse outputs that have a noise or a delay, and are not measured."""
-    known = {each.outputs[own] for each, own in residuals.outputs}
-    if missing := [machine.outputs[place].name for place in places if place not in known]:
-        measured = ", ".join(machine.outputs[place].name for place in sorted(known))
-        raise InputError(f"{missing[0]} has a noise or a delay, and is not measured; measured are {measured}")
 
 
 def _check_delays(residuals: _Residuals, free: Free, machine: FittedMachine) -> None:

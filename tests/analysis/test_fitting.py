@@ -221,7 +221,7 @@ def test_several_experiments() -> None:
 def test_what_is_refused() -> None:
     """In one sentence."""
     model, data = oscillator(), measured(1)
-    endless = np.full_like(data["time"], np.inf)
+    endless, two = np.full_like(data["time"], np.inf), {key: value[:2] for key, value in data.items()}
     for match, call in (
         ("give a smaller and a greater", lambda: model.fit(data, {"spring.stiffness": (2.0, 1.0)})),
         ("no parameter is named", lambda: model.fit(data, {})),
@@ -230,7 +230,8 @@ def test_what_is_refused() -> None:
         ("it must be positive", lambda: model.fit(data, FREE, noise={"*displacement": 0.0})),
         ("it must be finite, or missing", lambda: model.fit({**data, "slider.displacement": endless}, FREE)),
         ("is unknown", lambda: model.fit(data, FREE, loss="sqare")),  # pyright: ignore[reportArgumentType]
-        ("cannot determine", lambda: model.fit({key: value[:2] for key, value in data.items()}, FREE)),
+        ("cannot determine", lambda: model.fit(two, FREE, noise={"*displacement": NOISE})),
+        ("noise cannot be estimated", lambda: model.fit(two, FREE)),
     ):
         with pytest.raises(InputError, match=match):
             call()

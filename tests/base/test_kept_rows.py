@@ -83,7 +83,7 @@ def test_rows_that_are_asked_for_and_do_not_fit_are_refused(monkeypatch: pytest.
 def test_short_memory_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the machine gives less than it has, because others have taken it."""
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 9.66 GiB")
 
     simulation = pendulum().simulation()

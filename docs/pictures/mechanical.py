@@ -41,7 +41,7 @@ JOINTS: dict[str, Strokes] = {
     "point-on-line": [*ground(12, 62, 96), *line(12, 50, 108, 50), *dot(52, 50, 4), *line(52, 50, 88, 14),
                       *arrow(60, 40, 96, 40), *arc(52, 50, 24, 60, 150, headed=True)],
     "point-on-plane": [*path("M 10 66 L 84 66 L 110 44 L 36 44 Z"), *dot(58, 55, 4), *line(58, 55, 84, 14),
-                       *arrow(62, 55, 92, 55), *arrow(54, 57, 42, 64), *arrow(58, 52, 58, 24)],
+                       *arrow(62, 55, 92, 55), *arrow(54, 57, 42, 64)],
     "distance": [*ground(8, 66, 36), *ring(26, 56, 5), *line(30, 53, 90, 23), *ring(94, 21, 5),
                  *line(99, 19, 114, 11), *line(26, 40, 86, 10, thin=True), *text(48, 18, "l", 13)],
 }  # fmt: skip

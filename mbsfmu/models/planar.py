@@ -35,8 +35,8 @@ def _link(name: str, length: float, inertia: float) -> RigidBody:
     )
 
 
-def _hinge(number: int, parent: str, child: str, **start: float) -> Revolute:
-    return Revolute(name=f"joint_{number}", parent=parent, child=child, **start)
+def _hinge(number: int, parent: str, child: str) -> Revolute:
+    return Revolute(name=f"joint_{number}", parent=parent, child=child)
 
 
 def pendulum(links: int) -> CoupledModel:
@@ -134,7 +134,7 @@ def _ring(sides: int, left: str, right: str, first: int = 1, shift: int = 0) -> 
     ends = [left, *(f"link_{number}.end" for number in numbers)]
     angles = [turn - pi, *(turn for _ in numbers)]
     hinges = [
-        _hinge(shift + number, end, f"link_{number}.origin", angle=angle)
+        Revolute(name=f"joint_{shift + number}", parent=end, child=f"link_{number}.origin", angle=angle)
         for number, end, angle in zip(numbers, ends, angles, strict=False)
     ]
     last = numbers[-1]

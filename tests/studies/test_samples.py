@@ -81,7 +81,7 @@ def test_samples_are_read_from_a_table(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("link_1.mass [kg],link_1.length\n1,2\n3,4\n")
     assert read_samples(str(tmp_path / "s.csv")) == {"link_1.mass": [1.0, 3.0], "link_1.length": [2.0, 4.0]}
     (tmp_path / "t.csv").write_text("a\n1\nx\n")
-    with pytest.raises(InputError, match=r"row 2 of the column 'a' is 'x'"):
+    with pytest.raises(InputError, match=r"t\.csv, line 3: the column 'a' is 'x'"):
         read_samples(str(tmp_path / "t.csv"))
     (tmp_path / "u.csv").write_text("p [bar]\n1\n")
     with pytest.raises(InputError, match=r"link_1.mass: 'bar' and 'kg' are units of different quantities"):

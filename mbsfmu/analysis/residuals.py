@@ -119,7 +119,10 @@ def inflations(signals: Sequence[FitSignal], loss: Loss) -> Floats:
     where noise hides them.
     """
     by_correlation = np.array([len(signal.times) / signal.effective_count for signal in signals])
-    of_model = [not signal.correlated or not _cause(signal, _alone(signal, signals, loss))[1] for signal in signals]
+    of_model = [
+        not signal.correlated or not _cause(signal, alone)[1]
+        for signal, alone in zip(signals, _lone_deviations(signals, loss), strict=True)
+    ]
     common = float(np.max(by_correlation[of_model], initial=1.0))
     by_size = np.array([signal.excess(loss) ** 2 for signal in signals])
     return by_size * np.maximum(by_correlation, common)
@@ -128,19 +131,20 @@ def inflations(signals: Sequence[FitSignal], loss: Loss) -> Floats:
 def remarks(signals: Sequence[FitSignal], loss: Loss) -> tuple[str, ...]:
     """Return sentences on residuals that are not noise of the assumed size."""
     sentences = []
-    for signal in signals:
-        about_noise = [*_correlated(signal, _alone(signal, signals, loss)), *_excessive(signal, loss)]
+    for signal, alone in zip(signals, _lone_deviations(signals, loss), strict=True):
+        about_noise = [*_correlated(signal, alone), *_excessive(signal, loss)]
         found = [*(_unexplained(signal) or about_noise), *_outlying(signal, loss)]
         sentences += [f"{signal.experiment}: {sentence}" for sentence in found]
     return tuple(sentences)
 
 
-def _alone(signal: FitSignal, signals: Sequence[FitSignal], loss: Loss) -> bool:
-    """Return whether the others are noise as assumed: an error of the model is in several, that of a sensor in one."""
-    others = [other for other in signals if other is not signal]
-    return not any(
-        other.correlated or _excessive(other, loss) or _outlying(other, loss) or _unexplained(other) for other in others
-    )
+def _lone_deviations(signals: Sequence[FitSignal], loss: Loss) -> list[bool]:
+    """Return whether all others are noise as assumed: an error of the model is in several, that of a sensor in one."""
+    deviating = [
+        bool(signal.correlated or _excessive(signal, loss) or _outlying(signal, loss) or _unexplained(signal))
+        for signal in signals
+    ]
+    return [sum(deviating) == own for own in deviating]
 
 
 def _unexplained(signal: FitSignal) -> list[str]:

@@ -154,16 +154,7 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     return 1;
 }
 
-#if ERROR > 0
-/* The residual, for which all coordinates are among the unknowns. */
-static int evaluate_near(
-    Instance *instance, const int *dependent, const double *coordinates, const double *unknowns, double *residual
-) {
-    (void)dependent;
-    (void)coordinates;
-    return evaluate(instance, NULL, unknowns, residual);
-}
-#endif
+#include "all_unknowns.c"
 
 #if FACTORS == 0
 static void iteration_matrix(Instance *instance, double *matrix) { first_order_iteration_matrix(&instance->parts, matrix); }

@@ -46,7 +46,7 @@ def test_fewer_rows_are_those_of_the_same_run(options: dict, caplog: pytest.LogC
     """The steps are the same where they are equal, and keep their tolerance where they are chosen."""
     simulation = pendulum().simulation(**options)
     whole = simulation.run(2.0, output_step=1e-3)
-    assert not caplog.messages
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
     with caplog.at_level("WARNING", logger="mbsfmu"):
         thinned = simulation.run(2.0)
     (told,) = [each for each in caplog.messages if "rows of" in each]

@@ -184,10 +184,6 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
     return outcome == MADE ? write_slopes(exchange, inputs) : outcome;
 }
 
-#ifndef INSIDE_FMU
-#define NEIGHBOURS 4.0 /* as mbsfmu/base/times.py has it */
-#endif
-
 /* Whether an event is at a time in s, to round-off of times that add up lengths of steps. */
 static bool is_at_event(const struct Report *report, double now)
 {

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from ctypes import POINTER, Structure, c_bool, c_double, c_int, c_size_t, c_ssize_t, c_ubyte, c_uint32, c_void_p
 from typing import Any, ClassVar
 
+from mbsfmu.base.times import NEIGHBOURS
+
 _Doubles = POINTER(c_double)
 _Places = POINTER(c_ssize_t)
 _Flags = POINTER(c_ubyte)
@@ -453,6 +455,9 @@ def _lines() -> Iterator[str]:
     yield "#include <stdint.h>"
     yield f"#define STRAIGHT {STRAIGHT}"
     yield f"#define FORGETTING {FORGETTING}"
+    yield "#ifndef INSIDE_FMU"  # the constants of units, which an FMU of coupled FMUs has, have it too
+    yield f"#define NEIGHBOURS {NEIGHBOURS}"
+    yield "#endif"
     for name, signature in _SIGNATURES.items():
         yield f"typedef int {name}Function({signature});"
     for each in _STRUCTURES:

@@ -43,7 +43,8 @@ def quick_return() -> CoupledModel:
             Revolute(name="K", parent="ground.K", child="crank.start", angle=radians(30.59)),
             Revolute(name="L", parent="crank.end", child="block.centre", angle=radians(45.63)),
             # The ram slides on the ground, the block on the lever. Cutting the slides leaves two chains of hinges.
-            Prismatic(name="J", parent="ground.J", child="ram.centre", cut=True),
+            # By the paper's angles the ram stands on its head: 76.22° + 96.89° + 6.89° = 180°.
+            Prismatic(name="J", parent="ground.J", child="ram.centre", orientation=(0.0, 0.0, pi), cut=True),
             Prismatic(name="M", parent="lever.start", child="block.centre", cut=True),
         ),
         forces=(Actuator(name="cylinder", start="ground.Q", end="crank.centre"),),

@@ -105,8 +105,10 @@ def slewing_four_bar(slew: float = 0.0, speed: float = 0.5 * pi) -> CoupledModel
             name=name, mass=mass, inertia=inertia, centre=along(0.5), length=length, points={"end": along(1.0)}
         )
 
-    def hinge(name: str, parent: str, child: str, angle: float = 0.0, *, cut: bool = False) -> Revolute:
-        return Revolute(name=name, parent=parent, child=child, axis=(0.0, -1.0, 0.0), angle=angle, cut=cut)
+    axis = (0.0, -1.0, 0.0)
+
+    def hinge(name: str, parent: str, child: str, angle: float) -> Revolute:
+        return Revolute(name=name, parent=parent, child=child, axis=axis, angle=angle)
 
     # Where the coupler is turned back by 70 degrees, its end is this far from the crank's pivot; the rocker reaches it.
     turned = radians(70.0)
@@ -134,7 +136,7 @@ def slewing_four_bar(slew: float = 0.0, speed: float = 0.5 * pi) -> CoupledModel
             hinge("A", "house.rear", "crank.origin", crank),
             hinge("B", "crank.end", "coupler.origin", -turned),
             hinge("D", "house.front", "rocker.origin", rocker),
-            hinge("C", "coupler.end", "rocker.end", cut=True),
+            Revolute(name="C", parent="coupler.end", child="rocker.end", axis=axis, cut=True),
         ),
     )
     return CoupledModel(

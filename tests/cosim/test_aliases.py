@@ -23,6 +23,7 @@ from mbsfmu.analysis.fmu_point import continuous_variables
 from mbsfmu.cli.cosim import command as cosim
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.instantiation import make_instance
+from mbsfmu.cosim.fmus.library_instance import LibraryInstance, LibraryPort
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.modelling.variables import Causality
 
@@ -101,6 +102,24 @@ def test_an_alias_is_the_variable(
     undriven = [each for each in result.statistics.undriven if "real" in each or "other" in each or "level" in each]
     assert undriven == []
     assert not [each for each in caplog.messages if "nothing drives" in each and "level" in each]
+
+
+def test_elements_are_read_by_both_names_in_compiled_steps(foreign: Foreign, tmp_path: Path) -> None:
+    """ẋ = u from rest; a reference hands over its whole array, and is asked for twice where elements have two names."""
+    path = Path(shutil.copy(foreign("vectors"), tmp_path / "v.fmu"))
+    change_description(path, '(name="point"[^>]*>)', r'\1<Alias name="place"/>')
+    change_description(
+        path, r"<(Float32|U?Int\d+|Boolean|String|Enumeration) (?s:.*)</ModelVariables>", "</ModelVariables>"
+    )
+    change_description(path, r'<(Output|InitialUnknown) valueReference="(?!2"|5")\d+"[^>]*/>', "")
+    names = [f"{name}[{place}]" for name in ("point", "place") for place in (1, 2, 3)]
+    result = cosimulate([f"v={path}"], parameters={"v.force": [1.0, 2.0, 3.0]}, **GRID)
+    for name in names:
+        np.testing.assert_allclose(result[f"v.{name}"], int(name[-2]) * result.time, err_msg=name)
+    with closing(Archive(path)) as archive, closing(make_instance("v", archive)) as instance:
+        assert isinstance(instance, LibraryInstance)
+        (layout,) = LibraryPort(instance, names).layout()
+        assert (layout.references, layout.places) == ((2, 2), (0, 1, 2, 3, 4, 5))
 
 
 def test_studies_vary_a_variable_once(two: Path) -> None:

@@ -83,6 +83,17 @@ def test_pendulums_swing_with_the_periods_of_their_amplitudes_and_lengths() -> N
     assert not np.any(result.scalar_steps)
 
 
+def test_steps_of_each_lane_are_those_of_the_rule() -> None:
+    """δ²θ = h² (θ̈₋ + 2 θ̈ + θ̈₊) / 4 with θ̈ = -3 g cos θ / 2 l: iterations that end early leave 1e-8 rad and more."""
+    lengths, step = np.array([1.3, 0.8, 2.0]), 0.05
+    ensemble = pendulum().ensemble({"beam.length": lengths}, starts={"beam.angle": [-2.4, -0.9, 1.2]}, step=step)
+    angle = ensemble.run(2.0, outputs=["beam.angle"])["beam.angle"].T
+    change = -0.25 * step**2 * 1.5 * GRAVITY / lengths * np.cos(angle)
+    sums = change[:-2] + 2.0 * change[1:-1] + change[2:]
+    np.testing.assert_allclose(np.diff(angle, 2, axis=0), sums, rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(angle[1] - angle[0], change[0] + change[1], rtol=0.0, atol=1e-10)
+
+
 def forced(times: Floats, jumps: Sequence[float], forces: Sequence[float], start: float) -> Floats:
     """Displacement of the oscillator from rest at a start, by the matrix exponential from jump to jump."""
     matrix = np.array([[0.0, 1.0, 0.0], [-STIFFNESS / MASS, -DAMPING / MASS, 1.0 / MASS], [0.0, 0.0, 0.0]])

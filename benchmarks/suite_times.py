@@ -7,7 +7,8 @@
 A test whose cases take longer each than `ALONE` is slow as a whole. Of one whose cases take longer together than
 `TOGETHER`, as many run always as take that time, chosen by the test's name: the formulations and models that stand
 first in each list would otherwise be the only ones that run. A file whose tests are all slow keeps the case that takes
-least, but for one above `LEAST`. What was not measured stays as listed.
+least, but for one above `LEAST`. What was not measured stays as listed. Cases in
+`tests/guards.toml` run always.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[1]
-LISTED = FOLDER / "tests" / "slow.toml"
+LISTED, GUARDED = (FOLDER / "tests" / name for name in ("slow.toml", "guards.toml"))
 TIMES = "SUITE_TIMES"
 ALONE = 0.5
 """Processor time in s of a case; above it a test is slow as a whole."""
@@ -131,11 +132,13 @@ def written(found: dict[str, dict[str, Cases]], listed: Listed) -> str:
 
 def table(found: dict[str, dict[str, Cases]], listed: Listed) -> str:
     """Return the processor time of each folder in s, of all and of what is not slow."""
+    subjects = tomllib.loads(GUARDED.read_text(encoding="utf-8")).values()
+    guards = {f"tests/{test}": cases for tests in subjects for test, cases in tests.items()}
     rows: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0, 0.0])
     for file, functions in found.items():
         chosen = slow(file, functions, listed)
         for name, cases in functions.items():
-            left = [cases[case] for case in chosen.get(name, cases)]
+            left = [cases[case] for case in {*chosen.get(name, cases), *guards.get(f"{file}::{name}", ())}]
             for folder in (file.split("/")[1], "all"):
                 row = rows[folder]
                 for index, value in enumerate((len(cases), sum(cases.values()), len(left), sum(left))):

@@ -52,6 +52,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 SLOW: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_name("slow.toml").read_text(encoding="utf-8"))
 """Cases that run always, of each slow test in each file."""
+GUARDS: dict[str, list[str]] = {
+    test: cases
+    for tests in tomllib.loads(Path(__file__).with_name("guards.toml").read_text(encoding="utf-8")).values()
+    for test, cases in tests.items()
+}
+"""Cases that run always for what they guard, of each test, whatever time they take."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,8 +65,9 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
     """Mark what was measured to be slow, before `-m` chooses."""
     folder = Path(__file__).parent
     for item in items:
-        always = SLOW.get(item.path.relative_to(folder).as_posix(), {}).get(item.originalname)
-        if always is not None and item.name.removeprefix(item.originalname)[1:-1] not in always:
+        file, name = item.path.relative_to(folder).as_posix(), item.originalname
+        always = SLOW.get(file, {}).get(name)
+        if always is not None and item.name.removeprefix(name)[1:-1] not in always + GUARDS.get(f"{file}::{name}", []):
             item.add_marker("slow")
 
 

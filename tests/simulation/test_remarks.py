@@ -131,6 +131,19 @@ def test_what_happens_in_steps_that_are_taken_back_is_not_told(goes_back: bool, 
     assert len([text for _, text in importer.messages if "reaches its upper stop" in text]) == (not goes_back)
 
 
+def test_steps_that_are_repeated_tell_what_happens_once(tmp_path: Path) -> None:
+    (path,) = mbsfmu.export(falling_mass(), tmp_path, layout="monolithic")
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.running()
+    slave.doStep(0.0, 0.3)
+    before = slave.getFMUstate()
+    for _ in range(2):
+        slave.setFMUstate(before)
+        for step in range(25):
+            slave.doStep(0.3 + step * 1e-3, 1e-3)
+    assert len([text for _, text in importer.messages if "reaches its upper stop" in text]) == 1
+
+
 # -- pressures ------------------------------------------------------------------------------------------------------
 
 

@@ -416,6 +416,20 @@ def test_trials_leave_no_trace(hosted: Hosted) -> None:
     np.testing.assert_array_equal(found[2], found[0])
 
 
+def test_an_event_is_where_the_last_point_is(hosted: Hosted) -> None:
+    """Rates that are read there are found from where the last completed step has ended, and leave no trace."""
+    host = hosted("four-bar", "double-step")
+    host.begin(**{"valve.command": 3.0})
+    time, point = moving(host)
+    there = point + 2e-3 * host.flow(time, point)
+    host.go(time + 2e-3, there)
+    expected = host.get(*host.outputs)
+    assert np.all(np.isfinite(host.rates))
+    host.events()
+    np.testing.assert_allclose(host.point, there, rtol=1e-12)
+    np.testing.assert_allclose(host.get(*host.outputs), expected, rtol=1e-9)
+
+
 def moved_on(host: Host) -> Floats:
     """Complete the step, make another one, and return what is there."""
     host.complete()

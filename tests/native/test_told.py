@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
+import numpy as np
 import pytest
 from cranks import parallel_cranks
+from exchange import Host
 from importer import Importer
+from scipy.integrate import solve_ivp
 from stops import ENERGY, stop
 
 from mbsfmu.exporting.fmu_export import export
+from mbsfmu.models import pendulum
 
 WARNING = 1
 
@@ -138,3 +143,21 @@ def test_at_the_end_units_look_at_energy_that_nobody_read(stopping: Importer) ->
     slave.doStep(0.0, 20 * COARSE)
     slave.terminate()
     assert sum("is not resolved" in each for each in warnings(stopping)) == 1
+
+
+@pytest.mark.parametrize(("step", "told"), [(0.4, False), (0.8, True)])
+def test_in_model_exchange_energy_is_exchanged_from_the_start_on(tmp_path: Path, step: float, told: bool) -> None:
+    """A single step of Runge and Kutta's method from rest; what the beam has by then, it was given in it."""
+    (path,) = export(pendulum(1), tmp_path, layout="monolithic", kind="me", formulation="double-step")
+    host = Host(path, tmp_path / "unpacked")
+    host.unit.fmi2SetDebugLogging(host.unit.component, 1, 0, None)
+    host.begin()
+    begin = host.point
+    found = solve_ivp(host.flow, (0.0, step), begin, "RK23", max_step=step, first_step=step, rtol=1.0, atol=1.0)
+    assert len(found.t) == 2
+    host.go(step, found.y[:, -1])
+    host.complete()
+    drift, *energies = np.abs(host.get("energy.drift", "energy.kinetic", "energy.potential"))
+    assert (drift > 0.05 * max(energies)) == told
+    assert len(host.messages) == told
+    assert all(f"{max(energies):.3g} J exchanged" in message for message in host.messages)

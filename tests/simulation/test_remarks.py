@@ -114,6 +114,19 @@ def test_an_fmu_tells_it_too(kind: str, tmp_path: Path, caplog: pytest.LogCaptur
     assert times_of([told]) == pytest.approx([FALL], abs=2e-3)
 
 
+@pytest.mark.parametrize(("name", "begins"), [("fall", "fall: joint-stop"), ("fa", "fa: fall: joint-stop")])
+def test_a_coupled_fmu_tells_whose_it_is(
+    name: str, begins: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The sentence of an FMU begins with its model's name already, where that is its own."""
+    (path,) = mbsfmu.export(falling_mass(), tmp_path, layout="monolithic")
+    whole = mbsfmu.export_coupled([f"{name}={path}"], tmp_path / "whole.fmu", step=1e-2, stop=0.5)
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        cosimulate([str(whole)], step=1e-2, stop=0.5)
+    ((_, told),) = remarks(caplog, "reaches its upper stop")
+    assert f": {begins} 'floor'" in told
+
+
 @pytest.mark.parametrize("goes_back", [False, True])
 def test_what_happens_in_steps_that_are_taken_back_is_not_told(goes_back: bool, tmp_path: Path) -> None:
     """A host that may take steps back is told where it cannot any more, and of what is left then, once."""

@@ -110,6 +110,18 @@ def test_the_distance_of_a_point_is_that_of_its_angles(coupled: Chromium) -> Non
     )
 
 
+def test_a_signal_is_taken_out_with_both_of_its_curves(coupled: Chromium) -> None:
+    buttons = "[...document.querySelectorAll('.plot-legend .remove')].map((button) => button.ariaLabel)"
+    curves = f"{PLAYER}.signals.group.panels.flatMap((panel) => panel.curves.map((curve) => curve.label))"
+    labels = coupled.evaluate(curves)
+    name, *others = [label for label in labels if f"{label}, coupled" in labels]
+    assert len(others) == 4
+    alone = [label for label in labels if not label.endswith(", coupled")]
+    assert sorted(coupled.evaluate(buttons)) == sorted(f"remove {label}" for label in alone)
+    coupled.evaluate(f"document.querySelector('[aria-label=\"remove {name}\"]').click()")
+    assert set(labels) - set(coupled.evaluate(curves)) == {name, f"{name}, coupled"}
+
+
 def test_a_coupled_run_that_ends_leaves_the_other_one(coupled: Chromium) -> None:
     """Jacobi at 20 ms is unstable, which the master finds as well; another step begins anew."""
     choose(coupled, 0, 20e-3)

@@ -352,11 +352,15 @@ def test_a_choice_without_effect_is_refused(jumper: Jumper, halves_exact: list[P
 
 
 def test_a_package_says_how_its_components_are_run(jumper: Jumper, make: Callable[..., Path]) -> None:
-    for how, runs in (("ModelExchange", True), ("any", False), ("CoSimulation", False)):
-        attributes = f'implementation="{how}"'
-        package = make(system(component("a", "jumper", connector("x", "output"), attributes=attributes)), name=how)
+    """Where it says nothing, as where it says "any", an FMU for model exchange alone is run so."""
+    ways = [("ModelExchange", True, True), ("any", True, False), ("CoSimulation", True, False), ("", False, True)]
+    for how, both, runs in ways:
+        attributes = f'implementation="{how}"' if how else ""
+        package = make(
+            system(component("a", "jumper", connector("x", "output"), attributes=attributes)), name=f"package{how}"
+        )
         with zipfile.ZipFile(package, "a") as archive:
-            archive.write(jumper(2, both=True), "resources/jumper.fmu")
+            archive.write(jumper(2, both=both), "resources/jumper.fmu")
         if runs:
             assert cosimulate(package, parameters={"a.v": 2.0}, stop=0.1, step=0.05).final()["a.x"] == pytest.approx(
                 0.2

@@ -37,7 +37,10 @@ def test_two_units_of_one_name_keep_their_reasons(tmp_path: Path) -> None:
 def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Isolated ones have their messages written already; what differs by more than numbers is another warning."""
+    """Isolated ones have their messages written already; what differs by more than numbers is another warning.
+
+    Errors are no warnings, and are told where they happen.
+    """
     monkeypatch.setattr(preparation, "initialize_values", lambda *_: None)
     monkeypatch.setattr(preparation, "CouplingData", lambda *_: SimpleNamespace(members=()))
     said: dict[str, tuple[Any, ...]] = {
@@ -51,12 +54,14 @@ def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
 
     def instance(name: str) -> Any:
         start = SimpleNamespace(setup=nothing, enter_initialization=nothing)
-        start.exit_initialization = lambda: logger.warning(*said[name])
+        start.exit_initialization = lambda: (logger.warning(*said[name]), logger.error("%s [error]: it ends", name))
         return start
 
     none = ({}, [], SimpleNamespace(), SimpleNamespace(propagate=nothing), {}, 1, 0.0, 1.0, None)
     preparation.initialize({name: instance(name) for name in said}, [], *none)
-    assert caplog.messages == [
+    assert [each.levelname for each in caplog.records] == [*["ERROR"] * 3, *["WARNING"] * 2]
+    assert caplog.messages[:3] == [f"{name} [error]: it ends" for name in said]
+    assert caplog.messages[3:] == [
         "2 of 3 FMUs, first left [logStatusWarning]: arm_2 would move at -1.5e-03 to 2 m/s2",
         "other [logStatusWarning]: arm_3 would move at 2 m/s2",
     ]

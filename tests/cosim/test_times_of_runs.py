@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ import mbsfmu
 from mbsfmu import InputError, StepSignal
 from mbsfmu.base.times import tolerance
 from mbsfmu.cosim.control.grid import communication_points
+from mbsfmu.cosim.coupling.driven import DrivenInputs
+from mbsfmu.modelling.variables import Causality
 
 STEP = 1e-3
 
@@ -63,6 +67,17 @@ def test_round_off_of_a_signals_times_changes_nothing(four_bar_package: Path, op
     reference = coupled(four_bar_package, 0.05, **options)
     for shift in (1e-12, -1e-12, 7e-18):
         assert largest_change((reference, coupled(four_bar_package, 0.05 + shift, **options))) < 1e-9
+
+
+def test_signals_that_jump_at_one_time_but_for_round_off_have_one_event() -> None:
+    """0.1 + 0.2 is not 0.3 in binary numbers; what is that near to the start or to the end is no event inside."""
+    times = {"a": (0.3, 0.7), "b": (1e-17, 0.1 + 0.2, 0.5, 1.0 - 1e-16)}
+    instance: Any = SimpleNamespace(variables={"u": SimpleNamespace(causality=Causality.INPUT)}, kinds={"u": "Real"})
+    signals = {
+        (name, "u"): StepSignal(times=each, values=tuple(range(1, 1 + len(each)))) for name, each in times.items()
+    }
+    driven = DrivenInputs(signals, dict.fromkeys(times, instance), (), 0.01)
+    assert driven.events(0.0, 1.0) == [0.3, 0.5, 0.7]
 
 
 def test_a_jump_at_the_start_is_seen_from_the_first_step_on(four_bar_package: Path) -> None:

@@ -25,7 +25,7 @@ from mbsfmu.systems.checks.parameter_checks import check_parameters
 from mbsfmu.systems.coupled.acceleration_feed_through import check_inertia
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import LoopEquations
+from mbsfmu.systems.loop_equations import LoopEquations, longest_lever_arm
 from mbsfmu.systems.mechanism.massless import refuse_massless_motion
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System, SystemContext, starts
@@ -205,9 +205,7 @@ class Initialization:
     @property
     def lever_arm(self) -> float:
         """The longest lever arm of a loop in m: how far a distance in it moves with an angle at most."""
-        units = self.system.constraint_units
-        pairs = zip(self.loops.rows, self.loops.scales, strict=True)
-        return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
+        return longest_lever_arm(self.system.constraint_units, self.loops.rows, self.loops.scales)
 
     @property
     def energy_scales(self) -> tuple[float, ...]:

@@ -9,17 +9,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.modelling.ranges import SMALL_RANGE, VARIES, compared_ranges, vector_of
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import Floats
 
-SMALL_RANGE = 1e-3
-"""Fraction of the largest range in the same unit below which a variable's own range is not used."""
 SMALL_CHANGE = 1e-6
-"""The same relative to the largest magnitude in that unit."""
-VARIES = 2.0
-"""Errors larger than the range of the exact solution by this factor leave open whether the variable varies at all: if
-its range is less than `SMALL_RANGE` of its magnitude, its error is compared with that magnitude."""
+"""Fraction of the largest magnitude in the same unit below which a variable's own range is not used."""
 ROUNDING = 1e3 * sys.float_info.epsilon
 """Least range of accelerations z̈ ≈ 4 Δz/h² relative to 4 z/h² and the root of the number of points: a thousand times
 the round-off of z, which grows with the root of the number of steps."""
@@ -38,6 +34,11 @@ POSITIONS = ("m", "rad")
 """Units of positions, whose zero is arbitrary: their magnitude does not measure an error."""
 ACCELERATIONS = {"m/s2": "m", "rad/s2": "rad"}
 """Units of accelerations, and of the positions that they are differences of."""
+TURNED = {"m": ("rad", 0), "m/s": ("rad/s", 1), "m/s2": ("rad/s", 2), "rad/s2": ("rad/s", 2)}
+"""Units of what turning causes: a turn by an angle φ, at most 1 rad, moves points by r φ at a lever arm r; one with ω
+has speeds r ω and accelerations r ω² and ω². Where a machine only turns, these are what is usual in the unit."""
+RATE_WORDS = {"cardan_acceleration": "cardan_rate", "acceleration": "velocity"}
+"""How accelerations are called, and the rates that they are derivatives of."""
 LEFT_OUT = ("drift",)
 """Name endings of outputs that are errors themselves."""
 
@@ -98,6 +99,8 @@ class ErrorMeasure:
         Variables that count too, where they are no outputs already.
     second_order
         Whether accelerations are differences of positions.
+    arm
+        Lever arm in m of what turns.
 
     Attributes
     ----------
@@ -113,11 +116,22 @@ class ErrorMeasure:
         Group of the positions whose differences are the accelerations of each group; -1 for other groups.
     energies
         Group of the energies that forces and powers of each group are held against; -1 for other groups.
+    turned_by, powers, arms
+        Group of the angles or their rates that move what each group measures, or -1; the power of these rates, 0 for
+        angles; and the lever arm.
+    vectors
+        Number of the vector of which each variable is a component, shape (v,): of forces and moments of one joint, of
+        energies of one mechanism, else of what is named alike but for x, y, z.
+    squares
+        Number of the vector of angular velocities whose square each angular acceleration is held against; -1 for other
+        variables, shape (v,).
     relative
         Indices of Cardan angles from references that may move, and of their derivatives.
     """
 
-    def __init__(self, system: System, energies: Sequence[Variable] = (), *, second_order: bool = False) -> None:
+    def __init__(
+        self, system: System, energies: Sequence[Variable] = (), *, second_order: bool = False, arm: float = 1.0
+    ) -> None:
         direct = (*system.coordinates, *system.velocities, *system.accelerations, *system.states)
         known = {variable.name for variable in system.outputs}
         others = [variable for variable in energies if variable.name not in known]
@@ -136,6 +150,13 @@ class ErrorMeasure:
         self.differences = np.full(len(units), -1)
         for unit, of in ACCELERATIONS.items() if second_order else ():
             self.differences[units.get(unit, [])] = units.get(of, -1)
+        self.turned_by, self.powers = np.full((2, len(units)), -1)
+        self.arms = np.ones(len(units))
+        for unit, (by, power) in TURNED.items():
+            if unit in units:
+                self.turned_by[units[unit]], self.powers[units[unit]] = units.get(by, -1), power
+                self.arms[units[unit]] = 1.0 if unit.startswith("rad") else arm
+        self.vectors, self.squares = _vectors(variables)
         angles = [index for angles in system.turning_angles for index in angles]
         self.relative = [order * len(system.coordinates) + index for order in range(3) for index in angles]
 
@@ -160,20 +181,35 @@ class ErrorMeasure:
             `grown_rounding` of equal steps.
         """
         shares = np.zeros(len(largest))
+        if not len(self.least):
+            return shares
         ranges, magnitudes = highest - lowest, np.maximum(np.abs(lowest), np.abs(highest))
+        sizes = np.zeros(int(self.vectors.max()) + 1)
+        np.maximum.at(sizes, self.vectors, np.where(self.positions[self.groups], ranges, magnitudes))
+        with np.errstate(over="ignore"):  # of a run that fails
+            squares = np.where(self.squares >= 0, sizes[self.squares] ** 2, 0.0)
+        scales = np.maximum(sizes[self.vectors], squares)
         greatest = [magnitudes[self.groups == group].max() for group in range(len(self.least))]
+        widest = [ranges[self.groups == group].max() for group in range(len(self.least))]
         for group, floor in enumerate(self.least.tolist()):
             of_group = self.groups == group
-            errors, own, magnitude = largest[of_group], ranges[of_group], magnitudes[of_group]
-            least = [SMALL_RANGE * own.max(), SMALL_CHANGE * greatest[group], floor]
+            errors, own, scale = largest[of_group], ranges[of_group], scales[of_group]
+            least = [SMALL_RANGE * widest[group], SMALL_CHANGE * greatest[group], floor]
+            by, power, turned = self.turned_by[group], self.powers[group], 0.0
+            if by >= 0 and power:
+                with np.errstate(over="ignore"):
+                    turned = self.arms[group] * greatest[by] ** power
+                least.append(SMALL_CHANGE * turned)
+            elif by >= 0:
+                least.append(SMALL_RANGE * self.arms[group] * min(widest[by], 1.0))
             if self.differences[group] >= 0:
                 least.append(rounding * greatest[self.differences[group]])
             if self.energies[group] >= 0:
                 least.append(SMALL_CHANGE * greatest[self.energies[group]])
-            if not self.positions[group]:
-                constant = (own < errors / VARIES) & (own < SMALL_RANGE * magnitude)
-                own = np.where(constant, magnitude, own)
-            shares[of_group] = errors / np.maximum(own, max(least))
+            compared = compared_ranges(errors, own, scale)
+            still = (own < VARIES * errors) & (own < SMALL_CHANGE * turned)
+            compared = np.where(still, np.maximum(compared, turned), compared)
+            shares[of_group] = errors / np.maximum(compared, max(least))
         return shares
 
 
@@ -194,3 +230,18 @@ def unit_groups(variables: Sequence[Variable]) -> NDArray[np.intp]:
 
 def _unit(variable: Variable) -> str:
     return ALIKE.get(variable.unit, variable.unit)
+
+
+def _vectors(variables: Sequence[Variable]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the number of the vector of each variable, and of the rates that are squared for it, or -1."""
+    keys = [
+        (name, unit) if name.rpartition(".")[2] in LEFT_OUT else vector_of(name, unit)
+        for name, unit in ((each.name, _unit(each)) for each in variables)
+    ]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    squares = []
+    for name, unit in keys:
+        word = next((word for word in RATE_WORDS if unit == "rad/s2" and word in name), "")
+        rate = name.replace(word, RATE_WORDS[word]) if word else ""
+        squares.append(numbers.get((rate, "rad/s"), -1))
+    return np.array([numbers[key] for key in keys], dtype=int), np.array(squares, dtype=int)

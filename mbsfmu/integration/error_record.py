@@ -50,7 +50,7 @@ class ErrorRecord:
         self._formulation = formulation
         system = formulation.functions.system
         direct = (*system.coordinates, *system.velocities, *system.accelerations, *system.states)
-        self.measure = ErrorMeasure(system, second_order=formulation.second_order)
+        self.measure = ErrorMeasure(system, second_order=formulation.second_order, arm=formulation.functions.lever_arm)
         self._direct = len(direct)
         self.size = 3 * len(self.measure.names) + len(direct) + 2
 

@@ -192,11 +192,16 @@ class ModelTables:
         if (record := simulation.solver.error_record) is not None:
             yield f"#define ERROR_GROUPS {record.measure.groups.max() + 1}"
             yield f"static const double least_ranges[] = {numbers(record.measure.least)};"
+            yield f"static const double turn_arms[] = {numbers(record.measure.arms)};"
             tables = {
                 "measures_positions": record.measure.positions.astype(int),
                 "differences_of": record.measure.differences,
                 "energies_of": record.measure.energies,
+                "turned_by": record.measure.turned_by,
+                "turn_powers": record.measure.powers,
                 "error_groups": record.measure.groups,
+                "error_vectors": record.measure.vectors,
+                "squared_rates": record.measure.squares,
             }
             for name, table in tables.items():
                 yield f"static const int {name}[] = {{{', '.join(map(str, table.tolist()))}}};"

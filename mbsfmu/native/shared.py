@@ -31,6 +31,7 @@ from mbsfmu.integration import (
 )
 from mbsfmu.io import smooth_signals
 from mbsfmu.model import inertia
+from mbsfmu.modelling import ranges
 from mbsfmu.native.literals import numbers, string
 from mbsfmu.simulation import change_points, energy_watch
 from mbsfmu.stepping import iteration, reused_jacobian, stage_pattern
@@ -155,9 +156,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "MOST_APART": (error_record, "MOST_APART"),
     "GROWN_ERROR": (error_record, "GROWN"),
     "NOTICED": (error_record, "NOTICED"),
-    "SMALL_RANGE": (error_measure, "SMALL_RANGE"),
+    "SMALL_RANGE": (ranges, "SMALL_RANGE"),
     "SMALL_CHANGE": (error_measure, "SMALL_CHANGE"),
-    "VARIES": (error_measure, "VARIES"),
+    "VARIES": (ranges, "VARIES"),
     "ROUNDING": (error_measure, "ROUNDING"),
     "LARGE_ERROR": (error_measure, "LARGE_ERROR"),
     "MEANINGLESS": (error_measure, "MEANINGLESS"),

@@ -60,7 +60,8 @@ class SecondRun:
         self._start = SavedState.of(run_loop, watch)
         differences = isinstance(run_loop.solver, ImplicitSolver) and run_loop.formulation.second_order
         energies = [variable for variable in variables if variable.unit == "J"]
-        self._measure = ErrorMeasure(run_loop.functions.system, energies, second_order=differences)
+        functions = run_loop.functions
+        self._measure = ErrorMeasure(functions.system, energies, second_order=differences, arm=functions.lever_arm)
         place = {variable.name: index for index, variable in enumerate(variables)}
         self._turned = False
         self._columns = [place[name] for name in self._measure.names]

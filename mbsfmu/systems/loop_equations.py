@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +101,19 @@ class LoopEquations:
     staged: tuple[bool, ...] | None = None
     locked: LockedCoordinates = LockedCoordinates()
     weak: bool = False
+
+
+def longest_lever_arm(units: Sequence[str], rows: Sequence[int], scales: Iterable[float]) -> float:
+    """Return the longest lever arm of loops in m, how far a distance in them moves with an angle at most; 1 without.
+
+    Parameters
+    ----------
+    units
+        Of all constraints.
+    rows, scales
+        As of `LoopEquations`.
+    """
+    return max((scale for row, scale in zip(rows, scales, strict=True) if units[row] == "m"), default=1.0)
 
 
 def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Floats:

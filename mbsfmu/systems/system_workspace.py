@@ -12,7 +12,7 @@ import numpy as np
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.code_form import Code, is_in_loops
 from mbsfmu.systems.expressions import PARTS, SystemExpressions
-from mbsfmu.systems.loop_equations import NEAR, LoopEquations
+from mbsfmu.systems.loop_equations import NEAR, LoopEquations, longest_lever_arm
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.systems.system import LoopsInUse, System, SystemContext, starts
 from mbsfmu.tracing.kept_traces import Traces
@@ -125,6 +125,11 @@ class SystemWorkspace(Workspace):
     def history(self) -> Floats:
         """History of the integration rule; empty for formulations without one."""
         return self._memory.get("history", np.zeros(0))
+
+    @property
+    def lever_arm(self) -> float:
+        """The longest lever arm of the loops in m; 1 without."""
+        return longest_lever_arm(self.system.constraint_units, self.rows, self.scales.tolist())
 
     @property
     def redundant(self) -> bool:

@@ -78,7 +78,7 @@ def test_the_error_of_an_oscillator_is_that_of_its_closed_form(
 @pytest.mark.parametrize("formulation", ["double-step", "penalty"])
 def test_round_off_that_grows_with_shorter_steps_is_told_once(formulation: str) -> None:
     """Half the step has four times the round-off of accelerations and reactions: a run of double length tells it."""
-    model, stop, step = built_in("five-bar"), 0.1, 1e-4
+    model, stop, step = built_in("five-bar"), 0.05, 5e-5
     options: dict[str, Any] = {"solver": "trapezoidal", "formulation": formulation, "step": step}
     result = model.simulation(**options, check_error=True).run(stop)
     exact = model.simulation(relative_tolerance=1e-11).run(stop, output_step=step)

@@ -11,6 +11,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.muted import muted
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.modelling.ranges import compared_ranges, vector_of
 
 _STILL = 1e-7
 """Relative change of an output below which it is constant, within iteration errors."""
@@ -81,13 +82,18 @@ def coupling_error(
             second = again(step)
     except (InputError, SimulationError) as error:
         return CouplingError(None, "", f"the error of the coupling is not known: with half the step, {error}")
-    errors = {
-        name: float(np.max(np.abs(first[name] - np.interp(first.time, second.time, second[name]))))
-        / (_LEAST_RATE * output_scale(second[name], 1.0))
-        for name in outputs
-    }
-    if not errors:
+    if not outputs:
         return CouplingError(None, "", "the error of the coupling is not known: no continuous output is recorded")
+    names = list(outputs)
+    off = np.array([np.max(np.abs(first[name] - np.interp(first.time, second.time, second[name]))) for name in names])
+    off /= _LEAST_RATE
+    sizes: dict[tuple[str, str], float] = {}
+    for name in names:
+        vector = vector_of(name, first.unit(name))
+        sizes[vector] = max(sizes.get(vector, 0.0), float(np.max(np.abs(second[name]))))
+    of_vectors = np.array([sizes[vector_of(name, first.unit(name))] for name in names])
+    scales = np.array([output_scale(second[name], 1.0) for name in names])
+    errors = dict(zip(names, (off / compared_ranges(off, scales, of_vectors)).tolist(), strict=True))
     worst = max(errors, key=errors.__getitem__)
     return CouplingError(
         errors[worst],

@@ -5,6 +5,31 @@
 /* The greatest magnitude of a variable until now. */
 static double magnitude_in(const double *record, int i) { return larger(fabs(record[AT_LOWEST + i]), fabs(record[AT_HIGHEST + i])); }
 
+/* The greatest magnitude of the components of a vector until now, of positions their widest range. */
+static double vector_size(const double *record, int vector) {
+    double size = 0.0;
+    for (int i = 0; i < RECORDED; i++) {
+        if (error_vectors[i] != vector) continue;
+        const int position = error_groups[i] >= 0 && measures_positions[error_groups[i]];
+        size = larger(size, position ? record[AT_HIGHEST + i] - record[AT_LOWEST + i] : magnitude_in(record, i));
+    }
+    return size;
+}
+
+/* The range that the error of a variable is compared with: where it hardly varies, what it is a component of, or what
+   turning causes in its unit. */
+static double compared_range(const double *record, int i, double turned) {
+    const double range = record[AT_HIGHEST + i] - record[AT_LOWEST + i];
+    if (range >= VARIES * record[i]) return range;
+    double scale = vector_size(record, error_vectors[i]);
+    if (squared_rates[i] >= 0) {
+        const double rate = vector_size(record, squared_rates[i]);
+        scale = larger(scale, rate * rate);
+    }
+    const double compared = range < SMALL_RANGE * scale ? scale : range;
+    return range < SMALL_CHANGE * turned ? larger(compared, turned) : compared;
+}
+
 /* Writes which variable it is of; NOT_KNOWN where it is not known. */
 static double error_share(const State *state, int *worst) {
     const double *const record = state->error_record, *const lowest = record + AT_LOWEST, *const highest = record + AT_HIGHEST;
@@ -28,12 +53,17 @@ static double error_share(const State *state, int *worst) {
         double least = larger(larger(SMALL_RANGE * widest[group], SMALL_CHANGE * greatest[group]), least_ranges[group]);
         if (of >= 0) least = larger(least, rounding * greatest[of]);
         if (energies_of[group] >= 0) least = larger(least, SMALL_CHANGE * greatest[energies_of[group]]);
+        const int by = turned_by[group], power = turn_powers[group];
+        double turned = 0.0;
+        if (by >= 0 && power > 0) {
+            turned = turn_arms[group] * pow(greatest[by], power);
+            least = larger(least, SMALL_CHANGE * turned);
+        } else if (by >= 0) {
+            least = larger(least, SMALL_RANGE * turn_arms[group] * smaller(widest[by], 1.0));
+        }
         for (int i = 0; i < RECORDED; i++) {
             if (error_groups[i] != group) continue;
-            double range = highest[i] - lowest[i];
-            const double magnitude = magnitude_in(record, i);
-            if (!measures_positions[group] && range < record[i] / VARIES && range < SMALL_RANGE * magnitude) range = magnitude;
-            const double own = record[i] / larger(range, least);
+            const double own = record[i] / larger(compared_range(record, i, turned), least);
             if (own > share || (own == share && i < *worst)) {
                 share = own;
                 *worst = i;

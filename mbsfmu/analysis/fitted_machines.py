@@ -16,6 +16,7 @@ from mbsfmu.analysis.derivative_errors import DerivativeErrors
 from mbsfmu.analysis.derivative_steps import MOST_HALVED, DerivativeSteps, recorded_rows
 from mbsfmu.analysis.sensitivities import DifferentiableRun, DifferentiatedOutputs, computed_variables
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.modelling.measured_numbers import Bounds, is_plain
 from mbsfmu.modelling.variables import Variable, out_of_range
 from mbsfmu.tracing.workspace import Floats
 
@@ -277,23 +278,30 @@ class ModelMachine(FittedMachine):
         return DifferentiatedOutputs(request.rows, request.chosen, stop, values, readings)
 
 
-def checked_bounds(variable: Variable, low: float, high: float) -> tuple[float, float]:
-    """Return the bounds of a free parameter.
+def checked_bounds(variable: Variable, given: Bounds) -> tuple[float, float]:
+    """Return the bounds of a free parameter in its unit.
 
     Raises
     ------
     InputError
         When they are no interval, or reach beyond the values that the parameter may have: the search would go there.
     """
-    checked_interval(variable.name, low, high)
+    low, high = checked_interval(variable, given)
     for bound in (low, high):
         if refused := out_of_range(variable.name, variable, bound):
             raise InputError(f"{refused}; give bounds of the search within that")
     return low, high
 
 
-def checked_interval(name: str, low: float, high: float) -> tuple[float, float]:
-    """Return two numbers that are an interval; refuse others."""
+def checked_interval(variable: Variable, given: Bounds) -> tuple[float, float]:
+    """Return two numbers that are an interval, in the unit of a variable; refuse others.
+
+    Of `140:220 bar` the first is in the unit of the variable by the rule for numbers, and meant otherwise.
+    """
+    name = variable.name
+    if all(isinstance(each, str) for each in given) and len({is_plain(str(each)) for each in given}) > 1:
+        raise InputError(f"{name} is to lie between '{given[0]}' and '{given[1]}'; write the unit with both")
+    low, high = (variable.number(each) for each in given)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
     return low, high

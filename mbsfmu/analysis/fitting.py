@@ -6,7 +6,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.measured_numbers import Bounds
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
 
 _LOGGER = logging.getLogger(__name__)
@@ -617,16 +619,18 @@ def fit(
     )
 
 
-def checked_delay(name: str, low: float, high: float) -> tuple[float, float]:
+def checked_delay(name: str, given: Bounds) -> tuple[float, float]:
     """Return the bounds of a delay of an output in s; refuse what is no interval, and what runs ahead of the output."""
-    checked_interval(f"the delay of {name}", low, high)
+    low, high = checked_interval(Variable(f"the delay of {name}", unit="s"), given)
     if low < 0.0:
         raise InputError(f"the delay of {name} may be {low:g} s; a sensor lags by 0 s at least")
     return low, high
 
 
-def checked_noise(name: str, value: float) -> float:
-    """Return the standard deviation of an output; refuse what is none."""
+def checked_noise(name: str, given: float | str, output: Variable) -> float:
+    """Return the standard deviation of an output in its unit; refuse what is none."""
+    difference = replace(output, definition=replace(output.measured_unit, relative=True))
+    value = difference.number(given, f"the noise of {name}")
     if not (math.isfinite(value) and value > 0.0):
         raise InputError(f"the noise of {name} is {value:g}; it must be positive")
     return value

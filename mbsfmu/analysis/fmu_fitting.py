@@ -31,6 +31,7 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.tabular import full_name
+from mbsfmu.modelling.measured_numbers import Bounds
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.tracing.workspace import Floats
 
@@ -192,10 +193,10 @@ class FmuMachine(FittedMachine):
 def fit_fmu(
     source: str | Path,
     measured: Measured | Sequence[Measured],
-    free: Mapping[str, tuple[float, float]],
+    free: Mapping[str, Bounds],
     *,
-    noise: Mapping[str, float] | None = None,
-    delays: Mapping[str, tuple[float, float]] | None = None,
+    noise: Mapping[str, float | str] | None = None,
+    delays: Mapping[str, Bounds] | None = None,
     loss: Loss = "linear",
     parameters: Mapping[str, Any] | None = None,
     step: float | None = None,
@@ -253,17 +254,17 @@ def fit_fmu(
     known = [each.name for each in described.parameters]
     held = [described.place(name) for name in parameters or {}]
     values = {
-        known[place]: value
+        known[place]: described.parameters[place].number(value)
         for place, value in zip(named_once(list(parameters or {}), held), (parameters or {}).values(), strict=True)
     }
     delayed = [_place(name, described.outputs, described.name, "output") for name in delays or {}]
+    noisy = {name: _place(name, described.outputs, described.name, "output") for name in noise or {}}
     deviations = {
-        _place(name, described.outputs, described.name, "output"): checked_noise(name, value)
-        for name, value in (noise or {}).items()
+        place: checked_noise(name, (noise or {})[name], described.outputs[place]) for name, place in noisy.items()
     }
     freed = zip(chosen, free.values(), strict=True)
-    pairs = [checked_bounds(described.parameters[index], *bounds) for index, bounds in freed]
-    pairs += [checked_delay(name, *bounds) for name, bounds in (delays or {}).items()]
+    pairs = [checked_bounds(described.parameters[index], bounds) for index, bounds in freed]
+    pairs += [checked_delay(name, bounds) for name, bounds in (delays or {}).items()]
     low, high = np.array(pairs).reshape(-1, 2).T
     bounds = dict(zip(chosen, zip(low.tolist(), high.tolist(), strict=False), strict=False))
     machines = [

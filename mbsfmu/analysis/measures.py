@@ -62,6 +62,10 @@ class Measure(ABC):
     def weights(self, ends: OutputEnds) -> OutputWeights:
         """Return the derivatives with respect to the output."""
 
+    def unit(self, output_unit: str) -> str:
+        """Return the unit of the scalar, of an output in a unit."""
+        return output_unit
+
 
 @dataclass(frozen=True)
 class EndValue(Measure):
@@ -95,6 +99,10 @@ class Integral(Measure):
         """Return h/2 · power · y^(power − 1)."""
         half = 0.5 * ends.steps * self.power
         return OutputWeights(half * ends.begin ** (self.power - 1), half * ends.end ** (self.power - 1))
+
+    def unit(self, output_unit: str) -> str:
+        """Return the unit of the output to its power, by time."""
+        return f"({output_unit}){self.power}.s"
 
 
 @dataclass(frozen=True)
@@ -189,6 +197,10 @@ class LeastSquares(Measure):
         np.add.at(begin, step, 2.0 * off * (1.0 - share) / self._noise)
         np.add.at(end, step, 2.0 * off * share / self._noise)
         return OutputWeights(begin, end)
+
+    def unit(self, output_unit: str) -> str:  # noqa: ARG002
+        """Return the unit of a ratio."""
+        return "1"
 
     def _off(self, ends: OutputEnds) -> tuple[np.ndarray, Floats, Floats]:
         step, share = places_in_steps(ends.times, self._times, self.output)

@@ -17,12 +17,13 @@ from mbsfmu.analysis.fitted_machines import at_bounds, checked_bounds, first_val
 from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import EndValue, Measure, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
-from mbsfmu.analysis.sensitivities import parameter_places
+from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.muted import muted
 from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.io.tabular import full_name
-from mbsfmu.modelling.measured_numbers import plain_number
+from mbsfmu.modelling.measured_numbers import Bounds, begins_with_number, is_plain, number_in, plain_number
+from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -62,8 +63,8 @@ class Limit:
     sign: float
 
     @classmethod
-    def of(cls, text: str) -> Limit:
-        """Read `max(cylinder.pressure_piston)<=2e7`.
+    def of(cls, text: str, simulation: Simulation) -> Limit:
+        """Read `max(cylinder.pressure_piston)<=200 bar` of runs of a simulation.
 
         Raises
         ------
@@ -73,13 +74,20 @@ class Limit:
         found = _WRITTEN.fullmatch(text.strip())
         if found is None:
             raise InputError(f"'{text}' is no constraint; write measure<=value or measure>=value")
-        try:
+        scalar = measure(found[1])
+        if is_plain(found[3]):
             value = plain_number(found[3])
-        except ValueError:
-            raise InputError(f"'{text}' is no constraint: '{found[3].strip()}' is no number") from None
+        elif not begins_with_number(found[3]):
+            raise InputError(f"'{text}' is no constraint: '{found[3].strip()}' is no number")
+        else:
+            output = computed_variables(simulation)[measured_outputs(simulation, [scalar])[0]]
+            try:
+                value = number_in(found[3], scalar.unit(output.unit))
+            except InputError as error:
+                raise InputError(f"'{text}' is no constraint: {error}") from None
         if not math.isfinite(value):
             raise InputError(f"'{text}' is no constraint: its value must be finite")
-        return cls(text, measure(found[1]), value, 1.0 if found[2] == "<=" else -1.0)
+        return cls(text, scalar, value, 1.0 if found[2] == "<=" else -1.0)
 
 
 @dataclass(frozen=True)
@@ -383,7 +391,7 @@ class _Search:
 def optimize(
     steps: DerivativeSteps,
     minimize: str | Measure,
-    free: Mapping[str, tuple[float, float]],
+    free: Mapping[str, Bounds],
     subject_to: Sequence[str],
     stop: float,
 ) -> OptimizationResult:
@@ -405,7 +413,7 @@ def optimize(
     free
         Bounds of the parameters by their names.
     subject_to
-        Constraints such as `max(cylinder.pressure_piston)<=2e7`.
+        Constraints such as `max(cylinder.pressure_piston)<=200 bar`.
     stop
         End of the runs in s.
 
@@ -419,9 +427,9 @@ def optimize(
     simulation = steps.any
     chosen = parameter_places(simulation, list(free))
     freed = [simulation.functions.system.parameters[each] for each in chosen]
-    bounds = [checked_bounds(variable, *each) for variable, each in zip(freed, free.values(), strict=True)]
+    bounds = [checked_bounds(variable, each) for variable, each in zip(freed, free.values(), strict=True)]
     low, high = np.array(bounds, dtype=float).T
-    limits = [Limit.of(each) for each in subject_to]
+    limits = [Limit.of(each, simulation) for each in subject_to]
     objective = measure(minimize) if isinstance(minimize, str) else minimize
     measures = [objective, *(each.measure for each in limits)]
     measured_outputs(simulation, measures)  # a wrong name is refused as such, and is no run that fails

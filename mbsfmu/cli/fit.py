@@ -21,7 +21,6 @@ from mbsfmu.cli.option_types import (
     DIFFERENTIATED,
     assignment,
     bounds_of,
-    number_of,
     options_of,
     output_file,
     refuse_same_files,
@@ -42,21 +41,21 @@ from mbsfmu.simulation.run_options import RunOptions
     multiple=True,
     required=True,
     metavar="NAME=LO:HI",
-    help="Parameter with bounds; repeatable.",
+    help="Parameter with bounds, as 'p=140 bar:220 bar'; repeatable.",
 )
 @click.option(
     "--noise",
     shell_complete=complete_variables("output", "="),
     multiple=True,
     metavar="OUTPUT=SIGMA",
-    help="Standard deviation in SI units; repeatable.",
+    help="Standard deviation in SI units, or with a unit; repeatable.",
 )
 @click.option(
     "--delay",
     shell_complete=complete_variables("output", "="),
     multiple=True,
     metavar="OUTPUT=LO:HI",
-    help="Bounds of a sensor's delay in s; repeatable.",
+    help="Bounds of a sensor's delay in s, or with units; repeatable.",
 )
 @click.option("--loss", type=click.Choice(LOSSES), default="linear", show_default=True, help="Others bear outliers.")
 @options_of(RunOptions, *DIFFERENTIATED)
@@ -102,7 +101,7 @@ def command(
         found = fitted(
             list(measured),
             bounds_of(free, "--free"),
-            noise={name: number_of(value, f"--noise {name}") for name, value in map(assignment, noise)},
+            noise=dict(map(assignment, noise)),
             delays=bounds_of(delay, "--delay"),
             loss=loss,
             **given,

@@ -35,9 +35,14 @@ from mbsfmu.simulation.run_options import RunOptions
     multiple=True,
     required=True,
     metavar="NAME=LO:HI",
-    help="Parameter with bounds; repeatable.",
+    help="Parameter with bounds, as 'p=140 bar:220 bar'; repeatable.",
 )
-@click.option("--subject-to", multiple=True, metavar="'MEASURE<=X'", help="Constraint, <= or >=; repeatable.")
+@click.option(
+    "--subject-to",
+    multiple=True,
+    metavar="'MEASURE<=X'",
+    help="Constraint, <= or >=; X may have a unit.",
+)
 @click.option("--stop", type=float, callback=stop_time, help="End of the runs in s; the model's by default.")
 @options_of(RunOptions, *DIFFERENTIATED)
 @click.option("-o", "--output", callback=output_file(".json"), help="Model file with the values that were found.")

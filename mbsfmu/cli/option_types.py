@@ -16,7 +16,7 @@ from mbsfmu.base.times import check_stop
 from mbsfmu.base.written_names import names_between_commas, parted
 from mbsfmu.cli.completion import complete_words
 from mbsfmu.io.formats import format_of, suffixes
-from mbsfmu.modelling.measured_numbers import plain_number
+from mbsfmu.modelling.measured_numbers import Bounds, plain_number
 from mbsfmu.simulation.run_options import RunOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -85,9 +85,9 @@ def assignment(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float]]:
-    """Parse `name=low:high` of a repeatable option."""
-    found: dict[str, tuple[float, float]] = {}
+def bounds_of(given: Iterable[str], option: str) -> dict[str, Bounds]:
+    """Parse `name=low:high` of a repeatable option; units of the numbers are converted where the variable is known."""
+    found: dict[str, Bounds] = {}
     for text in given:
         name, _, bounds = (part.strip() for part in parted(text, "="))
         low, colon, high = bounds.partition(":")
@@ -95,7 +95,7 @@ def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float
             raise InputError(f"{option} {text} is refused: it must read name=low:high")
         if name in found:
             raise InputError(f"{option} names '{name}' twice")
-        found[name] = number_of(low, f"{option} {name}"), number_of(high, f"{option} {name}")
+        found[name] = low.strip(), high.strip()
     return found
 
 

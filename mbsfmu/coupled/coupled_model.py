@@ -45,7 +45,7 @@ from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.io.signals import AnySignal, read_signals
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.system_kinds import ModelConnections, kind_of
-from mbsfmu.modelling.measured_numbers import number_in
+from mbsfmu.modelling.measured_numbers import Bounds
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -78,9 +78,9 @@ class CoupledModel(ModelData):
         for name, value in start.items():
             if isinstance(value, str) and name in known:
                 try:
-                    found[name] = number_in(value, known[name].unit)
+                    found[name] = known[name].number(value, f"start.{name}")
                 except InputError as error:
-                    raise ValueError(f"start.{name}: {error}") from None
+                    raise ValueError(str(error)) from None
         return {**data, "start": found}
 
     @model_validator(mode="after")
@@ -519,10 +519,10 @@ class CoupledModel(ModelData):
     def fit(
         self,
         measured: Measured | Sequence[Measured],
-        free: Mapping[str, tuple[float, float]],
+        free: Mapping[str, Bounds],
         *,
-        noise: Mapping[str, float] | None = None,
-        delays: Mapping[str, tuple[float, float]] | None = None,
+        noise: Mapping[str, float | str] | None = None,
+        delays: Mapping[str, Bounds] | None = None,
         loss: Loss = "linear",
         progress: Callable[[int], None] | None = None,
         **given: Unpack[RunKeywords],
@@ -536,9 +536,10 @@ class CoupledModel(ModelData):
             Columns named as inputs are given to the model, interpolated linearly; others are outputs that were
             measured. Units are those of the file; without one, SI.
         free
-            Least and greatest values of the parameters to be fitted, by their names.
+            Least and greatest values of the parameters to be fitted, by their names: numbers, or texts with units.
         noise
-            Standard deviations of measured outputs in SI units; what the fit leaves, where they are not given.
+            Standard deviations of measured outputs in SI units or with a unit; what the fit leaves, where they are not
+            given.
         delays
             Least and greatest delay in s of outputs whose sensors lag: y(t − delay) was measured.
         loss
@@ -567,7 +568,7 @@ class CoupledModel(ModelData):
     def optimize(
         self,
         minimize: str | Measure,
-        free: Mapping[str, tuple[float, float]],
+        free: Mapping[str, Bounds],
         *,
         subject_to: Sequence[str] = (),
         stop: float | None = None,
@@ -580,9 +581,10 @@ class CoupledModel(ModelData):
         minimize
             The scalar, as for `gradient`.
         free
-            Least and greatest values of the parameters, by their names; the search begins at the model's.
+            Least and greatest values of the parameters, by their names: numbers, or texts with units such as `140 bar`;
+            the search begins at the model's.
         subject_to
-            Constraints such as `max(cylinder.pressure_piston)<=2e7`, in SI units.
+            Constraints such as `max(cylinder.pressure_piston)<=200 bar`; without a unit, in SI units.
         stop, given
             As for `sensitivities`.
 

@@ -16,6 +16,7 @@ from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError
+from mbsfmu.modelling.measured_numbers import Bounds
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.run_options import RunKeywords
 from mbsfmu.simulation.simulation import Simulation
@@ -47,9 +48,9 @@ class FittableModel(Protocol):
 def fit_model(
     model: FittableModel,
     measured: Measured | Sequence[Measured],
-    free: Mapping[str, tuple[float, float]],
-    noise: Mapping[str, float],
-    delays: Mapping[str, tuple[float, float]],
+    free: Mapping[str, Bounds],
+    noise: Mapping[str, float | str],
+    delays: Mapping[str, Bounds],
     loss: Loss,
     progress: Callable[[int], None] | None,
     given: RunKeywords,
@@ -72,10 +73,11 @@ def fit_model(
     chosen = parameter_places(simulation, list(free))
     delayed = [_output(name, simulation, computed) for name in delays]
     freed = [simulation.functions.system.parameters[index] for index in chosen]
-    bounds = [checked_bounds(variable, *each) for variable, each in zip(freed, free.values(), strict=True)]
-    bounds += [checked_delay(name, *each) for name, each in delays.items()]
+    bounds = [checked_bounds(variable, each) for variable, each in zip(freed, free.values(), strict=True)]
+    bounds += [checked_delay(name, each) for name, each in delays.items()]
     low, high = np.array(bounds).T
-    deviations = {_output(name, simulation, computed): checked_noise(name, value) for name, value in noise.items()}
+    measured_by = {name: _output(name, simulation, computed) for name in noise}
+    deviations = {place: checked_noise(name, noise[name], computed[place]) for name, place in measured_by.items()}
     pairs = [(each, ModelMachine(_following(model, each, steps, given))) for each in read]
     found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)
     count = len(chosen)

@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from mbsfmu.modelling.data_schema import schema_of_data
 from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.html import data_page
-from mbsfmu.modelling.measured_numbers import number_in
+from mbsfmu.modelling.measured_numbers import begins_with_number, number_in
 from mbsfmu.modelling.signature import FieldSignature
 
 LARGEST = 1e50
@@ -23,7 +23,6 @@ LARGEST = 1e50
 
 _MOST_SUGGESTED, _MOST_LISTED = 3, 20
 _NEAR = 0.7
-_MEASURED = re.compile(r"\s*[+-]?\.?[0-9]")
 
 
 class DataError(ValueError):
@@ -182,7 +181,7 @@ def _elements(value: Any) -> Iterator[Any]:
 def _in_unit(value: Any, unit: str) -> Any:
     """Return a value with the numbers of its texts in a unit; texts that begin with no number stay as they are."""
     if isinstance(value, str):
-        return number_in(value, unit) if _MEASURED.match(value) else value
+        return number_in(value, unit) if begins_with_number(value) else value
     if isinstance(value, Mapping):
         return {key: _in_unit(each, unit) for key, each in value.items()}
     return [_in_unit(each, unit) for each in value] if isinstance(value, list | tuple) else value

@@ -6,11 +6,20 @@ import re
 from collections.abc import Iterable, Sequence
 
 from mbsfmu.modelling.errors import InputError
-from mbsfmu.modelling.measurement_units import LinearMap, UnitOfMeasurement, known_unit, written_conversion
+from mbsfmu.modelling.measurement_units import (
+    LinearMap,
+    UnitOfMeasurement,
+    known_unit,
+    other_spellings,
+    written_conversion,
+)
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _MEASURED = re.compile(rf"\s*({_NUMBER})(?![eE][+-]?[0-9])\s*((?:1\s*)?/?\s*[^\W\d_][^,;]*|[%‰°].*)\s*")
 """A number followed by a unit, which is no exponent that belongs to the number."""
+_BEGINS = re.compile(r"\s*[+-]?\.?[0-9]")
+Bounds = tuple[float | str, float | str]
+"""Least and greatest value: numbers, or texts with units of their own."""
 NO_UNIT = ("", "1", "-")
 """What headers of columns say that have no unit, or a ratio: numbers are then in the unit of the variable."""
 
@@ -30,6 +39,20 @@ def plain_number(text: str) -> float:
     return float(text)
 
 
+def is_plain(text: str) -> bool:
+    """Return whether a text is a number without a unit."""
+    try:
+        plain_number(text)
+    except ValueError:
+        return False
+    return True
+
+
+def begins_with_number(text: str) -> bool:
+    """Return whether a text begins as a number, with or without a unit; others are names."""
+    return _BEGINS.match(text) is not None
+
+
 def number_in(text: str, unit: UnitOfMeasurement | str) -> float:
     """Return the number of a text in a unit.
 
@@ -46,10 +69,8 @@ def number_in(text: str, unit: UnitOfMeasurement | str) -> float:
         When it reads otherwise, its unit is not of the same kind, or it has more than one meaning.
     """
     target = unit if isinstance(unit, UnitOfMeasurement) else UnitOfMeasurement(unit)
-    try:
+    if is_plain(text):
         return plain_number(text)
-    except ValueError:
-        pass
     wanted = f"a number, in {target.name}," if target.name not in ("", "1") else "a number, without a unit"
     measured = _MEASURED.fullmatch(text)
     if measured is None:
@@ -72,8 +93,18 @@ def column_conversion(name: str, unit: UnitOfMeasurement | str, number: float = 
     """
     target = unit if isinstance(unit, UnitOfMeasurement) else UnitOfMeasurement(unit)
     if name != target.name and known_unit(name) is None:
-        raise InputError(f"'{name}' is no unit that is known; write it in {target.name or 'the unit that it has'}")
+        others = [each for each in other_spellings(name) if _goes_into(each, target)]
+        meant = " or ".join(others) or f"it in {target.name or 'the unit that it has'}"
+        raise InputError(f"'{name}' is no unit that is known; write {meant}")
     return written_conversion(UnitOfMeasurement(name), target, number)
+
+
+def _goes_into(name: str, target: UnitOfMeasurement) -> bool:
+    try:
+        written_conversion(UnitOfMeasurement(name), target)
+    except InputError:
+        return False
+    return True
 
 
 class ColumnValues(list[float]):

@@ -22,6 +22,7 @@ UNIT_ATTRIBUTES = (*BASE_UNITS, "factor", "offset")
 _RAD = BASE_UNITS.index("rad")
 _TURN = 2.0 * math.pi
 _INCH, _POUND, _GRAVITY = 0.0254, 0.45359237, 9.80665  # exact by definition [NIST SP 811, appendix B]
+_MERCURY = 133.322387415  # Pa a millimetre, conventional [NIST SP 811, appendix B]
 _ZERO_CELSIUS, _ZERO_FAHRENHEIT = 273.15, 459.67 / 1.8  # K
 
 _PREFIXES = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "h": 1e2, "da": 1e1, "d": 1e-1, "c": 1e-2, "m": 1e-3,
@@ -39,15 +40,22 @@ _PREFIXED: Mapping[str, tuple[float, str]] = {
 _PLAIN: Mapping[str, tuple[float, str]] = {
     "1": (1.0, ""), "-": (1.0, ""), "%": (1e-2, ""), "‰": (1e-3, ""), "ppm": (1e-6, ""),
     "min": (60.0, "s"), "h": (3600.0, "s"), "d": (86400.0, "s"),
-    "deg": (_TURN / 360.0, "rad"), "gon": (_TURN / 400.0, "rad"),
+    "deg": (_TURN / 360.0, "rad"), "gon": (_TURN / 400.0, "rad"), "arcmin": (_TURN / 21600.0, "rad"),
+    "arcsec": (_TURN / 1296e3, "rad"),
     **dict.fromkeys(("rev", "r", "U", "turn", "tr", "Umdr", "cycle"), (_TURN, "rad")), "rpm": (_TURN / 60.0, "rad.s-1"),
     "rps": (_TURN, "rad.s-1"),
     "cc": (1e-6, "m3"), "ccm": (1e-6, "m3"), "lpm": (1e-3 / 60.0, "m3.s-1"),
+    "gal_us": (231.0 * _INCH**3, "m3"), "gal_uk": (4.54609e-3, "m3"), "cfm": ((12.0 * _INCH) ** 3 / 60.0, "m3.s-1"),
     "t": (1e3, "kg"), "kgf": (_GRAVITY, "kg.m.s-2"), "kp": (_GRAVITY, "kg.m.s-2"),
-    "in": (_INCH, "m"), "ft": (12.0 * _INCH, "m"), "yd": (36.0 * _INCH, "m"), "lb": (_POUND, "kg"),
+    "in": (_INCH, "m"), "ft": (12.0 * _INCH, "m"), "yd": (36.0 * _INCH, "m"), "mil": (1e-3 * _INCH, "m"),
+    "lb": (_POUND, "kg"), "oz": (_POUND / 16.0, "kg"), "slug": (_POUND * _GRAVITY / (12.0 * _INCH), "kg"),
     "lbf": (_POUND * _GRAVITY, "kg.m.s-2"), "psi": (_POUND * _GRAVITY / _INCH**2, "kg.m-1.s-2"),
+    "kip": (1e3 * _POUND * _GRAVITY, "kg.m.s-2"), "ksi": (1e3 * _POUND * _GRAVITY / _INCH**2, "kg.m-1.s-2"),
     "mph": (63360.0 * _INCH / 3600.0, "m.s-1"), "hp": (550.0 * 12.0 * _INCH * _POUND * _GRAVITY, "kg.m2.s-3"),
-    "PS": (75.0 * _GRAVITY, "kg.m2.s-3"), "atm": (101325.0, "kg.m-1.s-2"), "mmHg": (133.322387415, "kg.m-1.s-2"),
+    "PS": (75.0 * _GRAVITY, "kg.m2.s-3"), "atm": (101325.0, "kg.m-1.s-2"), "mmHg": (_MERCURY, "kg.m-1.s-2"),
+    "inHg": (1e3 * _INCH * _MERCURY, "kg.m-1.s-2"), "Torr": (101325.0 / 760.0, "kg.m-1.s-2"),
+    "at": (1e4 * _GRAVITY, "kg.m-1.s-2"), "mH2O": (1e3 * _GRAVITY, "kg.m-1.s-2"), "mmH2O": (_GRAVITY, "kg.m-1.s-2"),
+    "inH2O": (1e3 * _INCH * _GRAVITY, "kg.m-1.s-2"), "kn": (1852.0 / 3600.0, "m.s-1"),
     "degC": (1.0, "K"), "degF": (1.0 / 1.8, "K"), "delta_degC": (1.0, "K"), "delta_degF": (1.0 / 1.8, "K"),
 }  # fmt: skip
 """The same of those without."""
@@ -62,10 +70,18 @@ _WORDS = {
     "inch": "in", "foot": "ft", "lbm": "lb", "degree": "deg", "degrees": "deg", "radian": "rad", "radians": "rad",
     "revolution": "rev", "revolutions": "rev", "RPM": "rpm", "sec": "s", "hour": "h", "minute": "min", "second": "s",
     "meter": "m", "metre": "m", "newton": "N", "liter": "l", "litre": "l", "percent": "%", "kelvin": "K",
-    "bara": "bar", "psia": "psi", "Nm": "N.m", "kNm": "kN.m", "Nmm": "N.mm", "delta_K": "K", "kph": "km/h",
+    "bara": "bar", "psia": "psi", "Nm": "N.m", "kNm": "kN.m", "Nmm": "N.mm", "mNm": "mN.m", "daNm": "daN.m",
+    "MNm": "MN.m", "kpm": "kp.m", "kgfm": "kgf.m", "kgm2": "kg.m2", "kgcm2": "kg.cm2", "mPas": "mPa.s", "mWS": "mH2O",
+    "torr": "Torr", "thou": "mil", "micron": "um", "tonne": "t", "lbs": "lb", "hr": "h", "ltr": "l", "msec": "ms",
+    "knot": "kn", "knots": "kn", "bhp": "hp", "kips": "kip", "USgpm": "gal_us/min", "ft-lbf": "ft.lbf",
+    "ft-lb": "ft.lbf", "in-lbf": "in.lbf", "USgal": "gal_us", "UKgal": "gal_uk",
+    "delta_K": "K", "kph": "km/h",
 }  # fmt: skip
+_GALLON = "a gallon is 3.78541 l in the USA and 4.54609 l elsewhere"
 _UNCLEAR = {
-    **dict.fromkeys(("gal", "gallon", "gpm"), ("a gallon is 3.78541 l in the USA and 4.54609 l elsewhere", "l")),
+    **dict.fromkeys(("gal", "gallon", "gallons"), (_GALLON, "gal_us, gal_uk or l")),
+    "gpm": (_GALLON, "gal_us/min, gal_uk/min or l/min"),
+    "grad": ("it is a degree in German, and a 400th of a turn elsewhere", "deg or gon"),
     "ton": ("a ton is 907.185 kg in the USA, 1016.05 kg in Britain and 1000 kg elsewhere", "kg or t"),
     **dict.fromkeys(
         ("barg", "psig", "bar(g)", "psi(g)"),
@@ -73,7 +89,7 @@ _UNCLEAR = {
     ),
 }
 """Why a unit has several meanings, and what to write in place of it."""
-_FACTOR = re.compile(r"(delta_degC|delta_degF|delta_K|[A-Za-z%‰]+|1|-)(-?\d)?")
+_FACTOR = re.compile(r"(delta_degC|delta_degF|delta_K|gal_u[sk]|m?mH2O|inH2O|[A-Za-z%‰]+|1|-)(-?\d)?")
 _SPEED = (0, 0, -1, 0, 0, 0, 0, 1)
 _ENERGY = (1, 2, -2, 0, 0, 0, 0, 0)
 _ENERGIES = re.compile(r"[TGMkmun]?(J|Wh)")
@@ -163,9 +179,7 @@ def known_unit(name: str) -> UnitOfMeasurement | None:
         When it has several meanings.
     """
     text = name.strip()
-    if text in _UNCLEAR:
-        reason, other = _UNCLEAR[text]
-        raise InputError(f"the unit '{text}' has several meanings: {reason}; write it in {other}")
+    _check_clear(text)
     for spelling, meaning in _SPELLINGS.items():
         text = text.replace(spelling, meaning)
     text = re.sub(r"\s*([./()])\s*", r"\1", text)
@@ -221,10 +235,32 @@ def _factors(text: str) -> list[tuple[str, int]] | None:
             result += [(symbol, sign * each) for symbol, each in inner]
             continue
         symbol = _WORDS.get(match[1], match[1])
+        _check_clear(symbol)
         if _symbol(symbol) == _NO_SYMBOL:
             return None
         result.append((symbol, sign * int(match[2] or 1)))
     return None if separated else result
+
+
+def _check_clear(text: str) -> None:
+    if text in _UNCLEAR:
+        reason, other = _UNCLEAR[text]
+        raise InputError(f"the unit '{text}' has several meanings: {reason}; write it in {other}")
+
+
+def other_spellings(name: str) -> list[str]:
+    """Return the units that a name without one would mean in other letters, as `MPa` and `mPa` for `mpa`."""
+    return _spellings().get(name.strip().casefold(), [])
+
+
+@lru_cache(1)
+def _spellings() -> dict[str, list[str]]:
+    """Return the known symbols by their small letters."""
+    spellings: dict[str, list[str]] = {}
+    prefixed = [prefix + symbol for symbol in _PREFIXED for prefix in ("", *_PREFIXES)]
+    for symbol in (*_PLAIN, *_WORDS, *prefixed):
+        spellings.setdefault(symbol.casefold(), []).append(symbol)
+    return spellings
 
 
 _NO_SYMBOL = 0.0, ""
@@ -318,7 +354,8 @@ def written_conversion(source: UnitOfMeasurement, target: UnitOfMeasurement, num
             raise InputError(f"'{source.name}' is a unit of energy, and '{target.name}' one of torque")
         return _affine(given, wanted, number)
     if _without_angle(given) != _without_angle(wanted):
-        raise InputError(f"'{source.name}' and '{target.name}' are units of different quantities")
+        hint = "; lb is a unit of mass, and lbf one of force" if re.search(r"\blbm?\b", source.name) else ""
+        raise InputError(f"'{source.name}' and '{target.name}' are units of different quantities{hint}")
     for one, other in ((given, wanted), (wanted, given)):
         if _is_per_minute(one) and other.exponents == _SPEED:  # in which nobody counts radians
             turns = _TURN if one is given else 1.0 / _TURN

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from mbsfmu.modelling.errors import InputError
+from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
 
@@ -79,6 +81,28 @@ class Variable:
     def accepted(self) -> tuple[float | None, float | None]:
         """Least and greatest value that is not refused; a controller's command may go beyond what saturates."""
         return (None, None) if self.saturates else (self.minimum, self.maximum)
+
+    def number(self, value: float | str, name: str = "") -> float:
+        """Return a value in the unit of the variable, converted where it is a text with a unit of its own.
+
+        Parameters
+        ----------
+        value
+            A number, or a text such as `200 bar`.
+        name
+            What the user calls the variable; its name by default.
+
+        Raises
+        ------
+        InputError
+            When the text is no such number; the sentence names the variable.
+        """
+        if not isinstance(value, str):
+            return value
+        try:
+            return number_in(value, self.measured_unit)
+        except InputError as error:
+            raise InputError(f"{name or self.name}: {error}") from None
 
     @property
     def settable(self) -> bool:

@@ -23,7 +23,6 @@ from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.remarks import data_remarks
-from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.checkpoints import CheckedRun, call_in_words
@@ -599,12 +598,7 @@ class Simulation:
         InputError
             When there is no such variable, or the text is no such number; the sentence names the variable.
         """
-        if not isinstance(value, str):
-            return value
-        try:
-            return number_in(value, self.variable(name).measured_unit)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
+        return self.variable(name).number(value, name) if isinstance(value, str) else value
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if `set` would accept it now; the present value of a parameter is always accepted.

@@ -162,6 +162,29 @@ def test_what_has_no_effect_at_the_start_is_told(caplog: pytest.LogCaptureFixtur
     assert "not between 90 and 120" in outside
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "limit"),
+    [("0.04 N/mm", "0.12 N/mm", "-25 cm"), ("40", "120", "-0.25"), (40.0, "0.12 kN/m", "-250 mm")],
+)
+def test_bounds_and_constraints_have_units(low: Any, high: Any, limit: str) -> None:
+    """x(0.5) ≥ −0.25 m holds from x = 0.3 cos φ = −0.25 on: k = m (2 φ)², m = 2 kg."""
+    found = MODEL.optimize(
+        "slider.displacement", {"spring.stiffness": (low, high)}, subject_to=[f"end(slider.displacement)>={limit}"],
+        stop=0.5, step=5e-4,
+    )  # fmt: skip
+    assert found["spring.stiffness"] == pytest.approx(2.0 * (2.0 * math.acos(-0.25 / 0.3)) ** 2, rel=1e-3)
+
+
+def test_a_constraint_of_an_integral_is_in_its_unit() -> None:
+    """∫ x dt to 0.5 s is 0.3 sin(ω / 2) / ω: 75 mm s is what it is at ω = 0, and less always."""
+    free = {"spring.stiffness": (40.0, 120.0)}
+    limits = ["integral(slider.displacement)<=150 mm.s"]
+    found = MODEL.optimize("slider.displacement", free, subject_to=limits, stop=0.5, step=5e-4)
+    assert found.limits[limits[0]] < 0.15
+    with pytest.raises(InputError, match="units of different quantities"):
+        MODEL.optimize("slider.displacement", free, subject_to=["integral(slider.displacement)<=150 mm"], stop=0.5)
+
+
 def test_what_is_refused() -> None:
     """In one sentence."""
     free = {"spring.stiffness": (20.0, 120.0)}
@@ -169,6 +192,12 @@ def test_what_is_refused() -> None:
         ("is no constraint", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x=1"], stop=0.5)),
         ("is no number", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x<=y"], stop=0.5)),
         ("give a smaller", lambda: MODEL.optimize("slider.displacement", {"spring.stiffness": (2.0, 1.0)}, stop=0.5)),
+        ("write the unit with both", lambda: MODEL.optimize("x", {"spring.stiffness": ("40", "120 N/m")}, stop=0.5)),
+        ("N/m.*different quan", lambda: MODEL.optimize("x", {"spring.stiffness": ("40 N", "120 N")}, stop=0.5)),
+        (
+            "is no constraint: '3 bar' is refused: 'bar' and 'm'",
+            lambda: MODEL.optimize("slider.displacement", free, subject_to=["slider.displacement<=3 bar"], stop=0.5),
+        ),
         ("is no constraint; write", lambda: MODEL.optimize("x", free, subject_to=["1<=x<=2"], stop=0.5)),
         ("^the run ends at 0.0001 s", lambda: MODEL.optimize("slider.displacement", free, stop=1e-4)),
         ("must be finite", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x<=inf"], stop=0.5)),

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from mbsfmu.equations.forces import Given
-from mbsfmu.equations.placed_part import PlacedPart, coordinate_of, joint_words
+from mbsfmu.equations.placed_part import PlacedPart, coordinate_of
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.constraint import Constraint
-from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.mechanism import Mechanism, joint_words
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.reference_types import ReferenceKind, reference_fields
 from mbsfmu.modelling import DataError, Quantity

@@ -5,34 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from mbsfmu.equations.properties import Properties, Slot, VectorSlot
-from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.mechanism import Mechanism, joint_words
 from mbsfmu.modelling import DynamicPart, Quantity, parameters_of
 from mbsfmu.modelling.fields import Array
-
-
-class JointWords(NamedTuple):
-    """Words and units of a joint coordinate: effort, coordinate, rate.
-
-    Attributes
-    ----------
-    effort, position, rate
-        Names of effort, coordinate and rate.
-    load, coordinate
-        Units of effort and coordinate.
-    """
-
-    effort: str
-    load: str
-    coordinate: str
-    position: str
-    rate: str
-
-
-_SLIDE = JointWords("force", "N", "m", "displacement", "velocity")
-_HINGE = JointWords("torque", "N.m", "rad", "angle", "angular_velocity")
 
 
 class PlacedPart:
@@ -116,9 +93,3 @@ def coordinate_of(mechanism: Mechanism, joint: str) -> int:
     assert body is not None, joint  # the mechanism was checked when it was made
     (coordinate,) = mechanism.topology.tree[body].coordinates
     return coordinate
-
-
-def joint_words(mechanism: Mechanism, joint: str) -> JointWords:
-    """Return the words and units of the coordinate `joint` or `joint.coordinate`."""
-    found, index = mechanism.joint_element(joint)
-    return _SLIDE if found.elements[index].slides else _HINGE

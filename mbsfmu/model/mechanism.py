@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from string import Formatter
 from typing import Annotated, Any, Self
 
 from pydantic import model_validator
@@ -22,6 +23,7 @@ from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.topology import Topology, work_out
 from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, Measured, Role, closest_match
+from mbsfmu.modelling.joint_words import HINGE, SLIDE, JointWords
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names reserved for the mechanism's own variables."""
@@ -53,7 +55,7 @@ class Mechanism(Data):
 
     name: Name = "mechanism"
     gravity: Annotated[Vector, Role.PARAMETER, Measured("m/s2")] = (0.0, -9.81, 0.0)
-    ground: Annotated[FrozenMap[Name, Vector], Role.PARAMETER] = {}
+    ground: Annotated[FrozenMap[Name, Vector], Role.PARAMETER, Measured("m")] = {}
     bodies: tuple[AnyBody, ...]
     joints: tuple[AnyJoint, ...]
     forces: tuple[AnyForce, ...] = ()
@@ -99,12 +101,14 @@ class Mechanism(Data):
             self._check_points(thing, part, "joins" if part in self.forces else "measures between")
             for reference in references(part, ReferenceKind.JOINT):
                 self.joint_element(reference, thing)
+            self._check_units(thing, part)
         for constraint in self.constraints:
             thing, joints = f"{constraint.type} '{constraint.name}'", constraint.coupled
             for joint in joints:
                 self._check_joint(thing, joint)
                 if joints.count(joint) > 1:
                     raise DataError(f"{thing} names joint '{joint}' twice; it must be another one each time")
+            self._check_units(thing, constraint)
 
     def _check_points(self, thing: str, part: Data, does: str = "joins") -> None:
         points = references(part, ReferenceKind.POINT)
@@ -113,6 +117,17 @@ class Mechanism(Data):
         for one, other in pairwise(points):
             if split_reference(one)[0] == split_reference(other)[0]:
                 raise DataError(f"{thing} {does} '{one}' and '{other}' of the same body")
+
+    def _check_units(self, thing: str, part: Data) -> None:
+        """Check that texts with units for what a joint decides are of its kind: `5 mm` is no limit of a hinge."""
+        for field, written in part.written_units.items():
+            pattern = part.unit_of(field) or ""
+            names = {name.partition(".")[0] for _, name, _, _ in Formatter().parse(pattern) if name}
+            joints = {name: getattr(part, name) for name in names}
+            unit = pattern.format(**{name: joint_words(self, joint) for name, joint in joints.items()})
+            if unit not in written.units:
+                of = " and ".join(f"'{joint}'" for joint in joints.values())
+                raise DataError(f"{thing}: {field} is '{written.text}'; of joint {of} it must be in {unit}")
 
     def joint_element(self, reference: str, user: str = "the call") -> tuple[AnyJoint, int]:
         """Return the joint, and the index of its element, of `joint` or `joint.coordinate`.
@@ -240,3 +255,9 @@ def write_json(path: str | os.PathLike[str], data: dict[str, Any]) -> None:
 def mechanisms_of(systems: Mapping[str, Any]) -> dict[str, Mechanism]:
     """Return the mechanisms among systems by name."""
     return {name: data for name, data in systems.items() if isinstance(data, Mechanism)}
+
+
+def joint_words(mechanism: Mechanism, joint: str) -> JointWords:
+    """Return the words and units of the coordinate `joint` or `joint.coordinate`."""
+    found, index = mechanism.joint_element(joint)
+    return SLIDE if found.elements[index].slides else HINGE

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Annotated, Any, ClassVar, LiteralString, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, LiteralString, NamedTuple, Self, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
 from mbsfmu.modelling.data_schema import schema_of_data
 from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.html import data_page
+from mbsfmu.modelling.joint_words import readings
 from mbsfmu.modelling.measured_numbers import begins_with_number, number_in
 from mbsfmu.modelling.signature import FieldSignature
 
@@ -23,6 +32,25 @@ LARGEST = 1e50
 
 _MOST_SUGGESTED, _MOST_LISTED = 3, 20
 _NEAR = 0.7
+
+
+_WRITTEN = "written_units_of_fields"
+"""Key of what is remembered of texts, beside the fields: data that are written otherwise are the same."""
+
+
+class WrittenUnits(NamedTuple):
+    """A text with a unit for a field whose unit depends on a joint.
+
+    Attributes
+    ----------
+    text
+        As it was written.
+    units
+        Units that the field may have with it.
+    """
+
+    text: str
+    units: tuple[str, ...]
 
 
 class DataError(ValueError):
@@ -74,29 +102,39 @@ class Data(BaseModel):
         That of a parameter of a joint depends on the joint, and is a pattern such as `{joint.coordinate}`. That of a
         table is the unit of its values, but not of their places.
         """
-        if any(get_origin(each) is tuple for each in get_args(cls.model_fields[field].annotation)):
+        annotation = cls.model_fields[field].annotation
+        if get_origin(annotation) is tuple and any(get_origin(each) is tuple for each in get_args(annotation)):
             return None
-        for each in cls.model_fields[field].metadata:
-            if isinstance(unit := getattr(each, "unit", None), str):
-                return None if "{" in unit else unit
-        return None
+        units = (getattr(each, "unit", None) for each in cls.model_fields[field].metadata)
+        return next((unit for unit in units if isinstance(unit, str)), None)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _converted(cls, data: Any) -> Any:
+    def _converted(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Convert texts with units for numbers, as `-25 deg` for an angle in rad."""
         if not isinstance(data, Mapping):
-            return data
-        converted = {}
+            return handler(data)
+        converted, written = {}, {}
         for name, value in data.items():
             if any(isinstance(each, str) for each in _elements(value)) and name in cls.model_fields:
                 unit = cls.unit_of(name)
                 if unit is not None:
                     try:
-                        converted[name] = _in_unit(value, unit)
+                        converted[name], units = _in_units(value, readings(unit))
                     except InputError as error:
                         raise ValueError(f"{name}: {error}") from None
-        return {**data, **converted} if converted else data
+                    if "{" in unit:
+                        written[name] = WrittenUnits(str(value), units)
+        made = handler({**data, **converted} if converted else data)
+        if written:
+            vars(made)[_WRITTEN] = written
+        return made
+
+    @property
+    def written_units(self) -> Mapping[str, WrittenUnits]:
+        """Texts with units that were given for fields whose unit depends on a joint, by these fields."""
+        written: Mapping[str, WrittenUnits] = vars(self).get(_WRITTEN, {})
+        return written
 
     @model_validator(mode="before")
     @classmethod
@@ -129,7 +167,11 @@ class Data(BaseModel):
             When a replaced field is unknown or out of its range, or does not fit the others.
         """
         fields = {name: getattr(self, name) for name in self.model_fields_set}
-        return type(self)(**{**fields, **(update or {})})
+        copied = type(self)(**{**fields, **(update or {})})
+        kept = {name: written for name, written in self.written_units.items() if name not in (update or {})}
+        if kept:
+            vars(copied)[_WRITTEN] = {**kept, **copied.written_units}
+        return copied
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Return the fields that differ from the defaults; for collections the names of their elements."""
@@ -176,6 +218,27 @@ def _elements(value: Any) -> Iterator[Any]:
     lists = value.values() if isinstance(value, Mapping) else (value,)
     for each in lists:
         yield from each if isinstance(each, list | tuple) else (each,)
+
+
+def _in_units(value: Any, units: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+    """Return a value with the numbers of its texts in the units that take them, and these units.
+
+    Raises
+    ------
+    InputError
+        When none does.
+    """
+    refusals, found = [], {}
+    for unit in units:
+        try:
+            found[unit] = _in_unit(value, unit)
+        except InputError as error:
+            refusals.append(error)
+    if not found and len(units) == 1:
+        raise refusals[0]
+    if not found:
+        raise InputError(f"'{value}' is refused: it must be in {' or '.join(units)}, as the joint is")
+    return next(iter(found.values())), tuple(found)
 
 
 def _in_unit(value: Any, unit: str) -> Any:
@@ -313,6 +376,7 @@ def _wanted(owner: type[Data], field: str) -> str:
     unit = owner.unit_of(root) if root in owner.model_fields else None
     if unit is None:
         return "a number alone, in SI units"
+    unit = " or ".join(readings(unit))
     return f"a number in {unit}, or with a unit of its own" if unit != "1" else "a number"
 
 

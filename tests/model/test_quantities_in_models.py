@@ -15,15 +15,20 @@ import mbsfmu
 from hydraulics import Circuit, Oil, Tank, VariablePump, Volume
 from mbsfmu import (
     Beam,
+    Block,
     CoupledModel,
     DataError,
     FirstOrder,
     JointSpringDamper,
+    JointStop,
     Mechanism,
+    Prismatic,
     Revolute,
     SineSignal,
     StepSignal,
 )
+from mbsfmu.model import shape
+from mbsfmu.modelling.data import Data
 
 HINGE: dict[str, Any] = {"name": "hinge", "parent": "ground.o", "child": "bar.start"}
 
@@ -51,6 +56,47 @@ def test_texts_are_numbers_with_units(number: Callable[[], float], expected: flo
     assert number() == pytest.approx(expected, rel=1e-12)
 
 
+def stop(**fields: Any) -> JointStop:
+    return JointStop(**{"name": "stop", "joint": "joint", "lower": -1.0, "stiffness": 1e5, **fields})
+
+
+def held(joint: type[Revolute | Prismatic], *forces: Any) -> Mechanism:
+    """A bar on a joint, with forces along it."""
+    placed = joint(name="joint", parent="ground.o", child="bar.start")
+    ground: Any = {"o": ("100 mm", 0.0, "1 in")}
+    return Mechanism(ground=ground, bodies=(Beam(name="bar", mass=2.0, length=1.0),), joints=(placed,), forces=forces)
+
+
+def test_units_of_what_acts_along_a_joint_are_those_of_the_joint() -> None:
+    """Of a slide in m and N, of a hinge in rad and N m; they are the same data as with numbers, in files too."""
+    written = stop(lower="-1 in", upper="5 mm", stiffness="200 N/mm", damping="2 s/m")
+    assert written == stop(lower=-0.0254, upper=0.005, stiffness=2e5, damping=2.0)
+    slide = held(Prismatic, written)
+    assert slide.ground["o"] == (0.1, 0.0, 0.0254)
+    assert slide == Mechanism(**slide.to_dict())
+    spring: Any = {"free_coordinate": "90 deg", "stiffness": "1 N.m/deg", "preload": "3 Nm", "damping": "1 N.m.s/deg"}
+    (found,) = held(Revolute, {"type": "joint-spring-damper", "name": "s", "joint": "joint", **spring}).forces
+    assert isinstance(found, JointSpringDamper)
+    assert found.free_coordinate == pytest.approx(math.pi / 2.0)
+    assert (found.stiffness, found.preload, found.damping) == pytest.approx((180.0 / math.pi, 3.0, 180.0 / math.pi))
+
+
+def test_every_number_of_a_part_takes_texts() -> None:
+    """But for ratios, directions, tables, shapes that are drawn, and blocks, whose signals decide on units."""
+    alone = {"Oil.polytropic_index", "Bushing.axes", "PlaneContact.normal", "PlaneContact.exponent",
+             "LinearCoupling.factors_of_joints", "Edge.points", "VariableOrifice.points"}  # fmt: skip
+    directions, found = ("axis", "second_axis", "direction"), set()
+    kinds, parts = [Data], ("mbsfmu.parts.", "mbsfmu.model.", "hydraulics.")
+    while kinds:
+        kind = kinds.pop()
+        kinds += kind.__subclasses__()
+        if kind.__module__.startswith(parts) and not (issubclass(kind, Block) or kind.__module__ == shape.__name__):
+            for name, field in kind.model_fields.items():
+                if "float" in str(field.annotation) and kind.unit_of(name) is None and name not in directions:
+                    found.add(f"{kind.__name__}.{name}")
+    assert found - {"ModelData.start"} == alone
+
+
 def circuit() -> Circuit:
     return Circuit(
         oil=Oil(bulk_modulus="1.4 GPa", density="0.86 kg/l"),  # pyright: ignore[reportArgumentType]
@@ -67,7 +113,12 @@ def circuit() -> Circuit:
         (lambda: Revolute(**HINGE, axis=("1 m", 0, 0)), "axis[0] is '1 m'; it must be a number alone"),
         (lambda: pump(displacement="10 cm3", speed=1.0), "write '10 cm3/rev' (1.59155e-06 m3/rad)"),
         # What these are in depends on the joint, and on the signals of the block.
-        (lambda: JointSpringDamper(name="spring", joint="hinge", free_coordinate="5 deg"), "it must be a number alone"),
+        (lambda: stop(upper="5 bar"), "upper: '5 bar' is refused: it must be in m or rad, as the joint is"),
+        (lambda: stop(upper="much"), "upper is 'much'; it must be a number in m or rad, or with a unit"),
+        (lambda: held(Revolute, stop(upper="5 mm")), "'stop': upper is '5 mm'; of joint 'joint' it must be in rad"),
+        (lambda: held(Prismatic, stop(stiffness="1 N.m/deg")), "is '1 N.m/deg'; of joint 'joint' it must be in N/m"),
+        (lambda: held(Revolute, stop(upper="5 mm").model_copy(update={"lower": -1.0})), "upper is '5 mm'; of joint"),
+        (lambda: held(Revolute, stop().to_dict() | {"damping": "5 s/m"}), "damping is '5 s/m'; of joint 'joint' it"),
         (lambda: FirstOrder(gain="50 %", time_constant=1.0), "gain is '50 %'; it must be a number alone"),
     ],
 )

@@ -36,6 +36,8 @@ def each_once() -> Iterator[None]:
     """Log each message once while runs are repeated, whatever handlers there are."""
     repetitions = _Repetitions()
     handlers = [*logging.getLogger("mbsfmu").handlers, *logging.getLogger().handlers]
+    if logging.lastResort is not None:  # which takes warnings where a program has set up no handlers
+        handlers.append(logging.lastResort)
     for handler in handlers:
         handler.addFilter(repetitions)
     try:

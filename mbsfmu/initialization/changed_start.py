@@ -32,6 +32,9 @@ def warn_of_changed_start(
 ) -> None:
     """Warn in the log of differences from start values that were set; where none was, from those that the model has.
 
+    The sentence names the coordinate that moves furthest, the loop equation that is violated most, and how many
+    others move too.
+
     Parameters
     ----------
     functions
@@ -45,15 +48,25 @@ def warn_of_changed_start(
     """
     system = functions.system
     given, given_velocities, _ = functions.start()
+    if not system.constraints:
+        return
+    functions.coordinates[:] = given
+    violation, jacobian, drifts = (each.copy() for each in functions.all_closure())
+    functions.coordinates[:] = coordinates
     _warn(
         system.name, system.coordinates, given, own[0], coordinates, bounds(system.coordinates, arm),
-        "the start values do not close the loops",
+        f"the start values do not close the loops, least of all at joint {_most(system.constraints, violation)}",
     )  # fmt: skip
     least = max(CHANGED * np.max(np.abs(given_velocities), initial=0.0), ROUND_OFF)
     _warn(
         system.name, system.velocities, given_velocities, own[1], velocities, np.full(len(velocities), least),
-        "the start velocities contradict the loops",
+        "the start velocities contradict the loops, most of all at joint "
+        f"{_most(system.constraints, jacobian @ given_velocities + drifts)}",
     )  # fmt: skip
+
+
+def _most(names: Sequence[str], violation: Floats) -> str:
+    return names[int(np.argmax(np.abs(violation)))]
 
 
 def _warn(
@@ -65,12 +78,14 @@ def _warn(
     if len(told):
         worst = int(told[np.argmax(changes[told] / least[told])])
         variable = variables[worst]
+        others = f"; {len(told) - 1} more start values are changed too" if len(told) > 1 else ""
         logger.warning(
-            "%s: %s starts at %.6g instead of %.6g %s: %s",
+            "%s: %s starts at %.6g instead of %.6g %s: %s%s",
             name,
             variable.name,
             found[worst],
             given[worst],
             variable.unit,
             why,
+            others,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from math import cos, sin
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import (
+    Beam,
     CoupledModel,
     Cylindrical,
     Differential,
@@ -140,3 +142,35 @@ def test_each_element_of_a_joint_has_its_own_start_values() -> None:
     assert Universal(**ends, angles=(0.0, 1.0)).written_starts == (placed, placed)
     assert Planar(**ends, displacements=(0.0, 0.0), velocities=(0.0, 0.0)).written_starts == (both, both, none)
     assert Spherical(**ends, angular_velocity=(0.0, 0.0, 0.0)).written_starts == (moved, moved, moved)
+
+
+def test_all_that_moves_is_counted_and_the_loop_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A four-bar whose coupler ends further from the rocker in x than in y."""
+    crank, coupler, rocker = (
+        Beam(name=n, length=length, mass=1.0) for n, length in (("a", 0.3), ("b", 0.8), ("c", 0.6))
+    )
+    joints = (
+        Revolute(name="A", parent="ground.O", child="a.start", angle=1.0),
+        Revolute(name="B", parent="a.end", child="b.start", angle=-0.3),
+        Revolute(name="D", parent="ground.E", child="c.start", angle=2.2),
+        Revolute(name="C", parent="b.end", child="c.end", cut=True),
+    )
+    ground = {"O": (0.0, 0.0, 0.0), "E": (0.7, 0.0, 0.0)}
+    bodies = (crank, coupler, rocker)
+    model = CoupledModel(name="bars", systems={"m": Mechanism(ground=ground, bodies=bodies, joints=joints)})
+    x = 0.3 * cos(1.0) + 0.8 * cos(0.7) - 0.7 - 0.6 * cos(2.2)
+    y = 0.3 * sin(1.0) + 0.8 * sin(0.7) - 0.6 * sin(2.2)
+    assert abs(x) > abs(y)
+    with caplog.at_level(logging.WARNING):
+        simulation = model.simulation(compiled=False)
+        simulation.initialize()
+    moved = [abs(simulation.get(f"{n}.angle") - angle) > 1e-3 for n, angle in (("a", 1.0), ("b", -0.3), ("c", 2.2))]
+    (sentence,) = (each.getMessage() for each in caplog.records)
+    said = f"least of all at joint C (x); {sum(moved) - 1} more start values are changed too"
+    assert sentence.startswith(f"bars: c.angle starts at {simulation.get('c.angle'):.6g} instead of 2.2 rad: the start")
+    assert sentence.endswith(said)
+    if has_compiler():
+        (path,) = mbsfmu.export(model, tmp_path, layout="monolithic")
+        importer = Importer(path, tmp_path / "unpacked")
+        importer.running().freeInstance()
+        assert any(message == sentence for _, message in importer.messages)

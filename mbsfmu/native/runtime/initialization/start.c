@@ -181,12 +181,14 @@ static int check_limits(Instance *instance) {
     return 1;
 }
 
-/* Warn where what was given changes by more than it may: the one that does so most. */
+/* Warn where what was given changes by more than it may: the one that does so most, the loop equation that is violated
+   most, and how many others change. */
 static void warn_changed(
     Instance *instance, const StartVariable *described, const double *given, const double *own, const int *written,
-    const double *found, const double *bounds, const char *why
+    const double *found, const double *bounds, const char *why, const double *violation
 ) {
     double most = 1.0;
+    int changed = 0, open = 0;
     int ranks[ROOM(MOST_COORDINATES)] = {0}, least = 1, worst = -1;
     rank_given(START_COORDINATES, given, own, written, ranks);
     for (int j = 0; j < START_COORDINATES; j++) {
@@ -194,15 +196,21 @@ static void warn_changed(
     }
     for (int j = 0; j < START_COORDINATES; j++) {
         const double change = ranks[j] < least || bounds[j] == 0.0 ? 0.0 : fabs(found[j] - given[j]) / bounds[j];
+        changed += change > 1.0;
         if (change > most) {
             most = change;
             worst = j;
         }
     }
     if (worst < 0) return;
+    for (int i = 0; i < whole.constraints; i++) {
+        if (fabs(violation[i]) > fabs(violation[open])) open = i;
+    }
+    char others[64] = "";
+    if (changed > 1) snprintf(others, sizeof others, "; %d more start values are changed too", changed - 1);
     report(
-        instance, DONE_WITH_WARNING, "%s: %s starts at %.6g instead of %.6g %s: %s", whole.name, described[worst].name,
-        found[worst], given[worst], described[worst].unit, why
+        instance, DONE_WITH_WARNING, "%s: %s starts at %.6g instead of %.6g %s: %s at joint %s%s", whole.name,
+        described[worst].name, found[worst], given[worst], described[worst].unit, why, whole.constraint_names[open], others
     );
 }
 
@@ -210,18 +218,29 @@ static void warn_changed(
 static void warn_changed_start(Instance *instance, const Parts *parts) {
     double given[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
     double bounds[ROOM(START_COORDINATES)], own[ROOM(MOST_COORDINATES)], own_velocities[ROOM(MOST_COORDINATES)];
+    double found[ROOM(MOST_COORDINATES)];
+    const int n = whole.coordinates, m = whole.constraints;
+    Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
+    if (!m) return;
     whole.start(parts, given, velocities, states);
     find_own_start(&whole, parts, own, own_velocities);
+    memcpy(found, parts->coordinates, sizeof(double) * (size_t)n);
+    close_at(&whole, parts, given, &closure);
+    memcpy(parts->coordinates, found, sizeof(double) * (size_t)n);
     warn_changed(
         instance, start_coordinates_described, given, own, whole.written_coordinates, parts->coordinates, start_bounds,
-        "the start values do not close the loops"
+        "the start values do not close the loops, least of all", closure.violation
     );
+    for (int i = 0; i < m; i++) {
+        closure.violation[i] = closure.drifts[i];
+        for (int j = 0; j < n; j++) closure.violation[i] += closure.jacobian[m * j + i] * velocities[j];
+    }
     for (int j = 0; j < START_COORDINATES; j++) {
         bounds[j] = larger(CHANGED * largest_magnitude(velocities, START_COORDINATES), NO_VELOCITY);
     }
     warn_changed(
         instance, start_velocities_described, velocities, own_velocities, whole.written_velocities, parts->velocities,
-        bounds, "the start velocities contradict the loops"
+        bounds, "the start velocities contradict the loops, most of all", closure.violation
     );
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import pi, radians
+from math import degrees, pi, radians
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,8 @@ def implausible_numbers(mechanism: Mechanism, numbers: Mapping[str, float]) -> I
 def angle_in_degrees(what: str, angle: float) -> str:
     """Return the sentence on an angle in rad that is probably in degrees."""
     return (
-        f"{what} is {angle:g} rad, {abs(angle) / TURN:.3g} turns, which is implausible; angles are in rad, and "
-        f"{angle:g} degrees are {radians(angle):.6g} rad"
+        f"{what} is {angle:g} rad ({degrees(angle):g} deg), {abs(angle) / TURN:.3g} turns, which is implausible; "
+        f"numbers without a unit are in rad, and {angle:g} degrees are {radians(angle):.6g} rad"
     )
 
 

@@ -24,7 +24,7 @@ from mbsfmu.modelling.data_schema import schema_of_data
 from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.html import data_page
 from mbsfmu.modelling.joint_words import readings
-from mbsfmu.modelling.measured_numbers import begins_with_number, number_in
+from mbsfmu.modelling.measured_numbers import WrittenNumber, begins_with_number, number_in
 from mbsfmu.modelling.signature import FieldSignature
 
 LARGEST = 1e50
@@ -366,8 +366,12 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
     requirement = message[0].lower() + message[1:]
     requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
     # A whole object or list would bury the requirement; a text or number is shown, shortened if it must be.
-    shown = "" if isinstance(value, dict | list | tuple | BaseModel) else f" is {_shortened(repr(value))}"
+    shown = "" if isinstance(value, dict | list | tuple | BaseModel) else f" is {_shortened(_as_written(value))}"
     return f"{thing}: {where}{shown}; {requirement}"
+
+
+def _as_written(value: Any) -> str:
+    return f"'{value.text}', in SI units {float(value):g}" if isinstance(value, WrittenNumber) else repr(value)
 
 
 def _wanted(owner: type[Data], field: str) -> str:

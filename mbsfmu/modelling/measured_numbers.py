@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.measurement_units import (
@@ -22,6 +23,27 @@ Bounds = tuple[float | str, float | str]
 """Least and greatest value: numbers, or texts with units of their own."""
 NO_UNIT = ("", "1", "-")
 """What headers of columns say that have no unit, or a ratio: numbers are then in the unit of the variable."""
+
+
+class WrittenNumber(float):
+    """A number in the unit of its variable, which says how it was written where it is refused.
+
+    Attributes
+    ----------
+    text
+        Number and unit as they were written.
+    """
+
+    text: str
+
+    def __new__(cls, number: float, text: str) -> Self:
+        """Make it of the number and its text."""
+        made = super().__new__(cls, number)
+        made.text = text
+        return made
+
+    def __getnewargs__(self) -> tuple[float, str]:
+        return float(self), self.text
 
 
 def plain_number(text: str) -> float:
@@ -77,7 +99,7 @@ def number_in(text: str, unit: UnitOfMeasurement | str) -> float:
         raise InputError(f"'{text}' is refused: it must be {wanted} or with a unit as 200 bar")
     number, name = float(measured[1]), measured[2].strip()
     try:
-        return column_conversion(name, target, number)(number)
+        return WrittenNumber(column_conversion(name, target, number)(number), text.strip())
     except InputError as error:
         raise InputError(f"'{text}' is refused: {error}") from None
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from mbsfmu.modelling.errors import InputError
-from mbsfmu.modelling.measured_numbers import number_in
+from mbsfmu.modelling.measured_numbers import WrittenNumber, number_in
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
 
@@ -149,8 +149,9 @@ def rated_names(inputs: Sequence[Variable]) -> frozenset[str]:
 
 
 def with_unit(number: float, variable: Variable) -> str:
-    """Return a number with the variable's unit; without one for ratios."""
-    return f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"
+    """Return a number with the variable's unit, without one for ratios; as it was written first, where that differs."""
+    in_unit = f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"
+    return f"{number.text} ({in_unit})" if isinstance(number, WrittenNumber) else in_unit
 
 
 def out_of_range(called: str, variable: Variable, number: float) -> str:

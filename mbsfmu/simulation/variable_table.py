@@ -254,10 +254,10 @@ def check_value(variable: Variable, value: float) -> float:
     number = float(value)
     if not np.isfinite(number):
         raise InputError(f"{variable.name} = {number} is refused: it must be a finite number")
-    if refused := out_of_range(variable.name, variable, number):
+    if refused := out_of_range(variable.name, variable, value):
         raise InputError(refused)
     if abs(number) > LARGEST:
         raise InputError(
-            f"{variable.name} = {with_unit(number, variable)} is refused: its magnitude must be at most {LARGEST:g}"
+            f"{variable.name} = {with_unit(value, variable)} is refused: its magnitude must be at most {LARGEST:g}"
         )
     return number

@@ -66,7 +66,11 @@ STOP = JointStop(name="stop", joint="hinge", lower=-90.0, upper=1.5, stiffness=1
     ("make", "beginning", "number"),
     [
         (lambda: boom(-25.0), "m: revolute 'hinge': the angle at the start is -25 rad", "-0.436332 rad"),
-        (lambda: boom(7.0), "m: revolute 'hinge': the angle at the start is 7 rad, 1.11 turns", "0.122173 rad"),
+        (
+            lambda: boom(7.0),
+            "m: revolute 'hinge': the angle at the start is 7 rad (401.07 deg), 1.11 turns",
+            "0.122173 rad",
+        ),
         (lambda: boom(**setpoint(-0.4, 35.0)), "pid: a set point of m.boom.angle is 35 rad", "0.610865 rad"),
         (lambda: boom(forces=[], **setpoint(-25.0, -25.0)), "pid: a set point of m.boom.angle is -25 rad", "rad"),
         (lambda: boom(forces=[STOP]), "m: joint-stop 'stop': lower is -90 rad", "-1.5708 rad"),

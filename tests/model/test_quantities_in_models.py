@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from mbsfmu import (
 )
 from mbsfmu.model import shape
 from mbsfmu.modelling.data import Data
+from mbsfmu.modelling.measured_numbers import number_in
 
 HINGE: dict[str, Any] = {"name": "hinge", "parent": "ground.o", "child": "bar.start"}
 
@@ -126,6 +128,19 @@ def test_texts_of_two_meanings_or_none_are_refused(make: Callable[[], Any], said
     with pytest.raises(DataError) as caught:
         make()
     assert said in str(caught.value)
+
+
+def test_what_is_refused_is_answered_as_it_was_written() -> None:
+    """With its number in the unit of the variable behind."""
+    with pytest.raises(DataError, match=r"mass is '-5 g', in SI units -0\.005; it must be greater than 0"):
+        Beam(name="bar", mass="-5 g", length=1.0)  # type: ignore[arg-type]
+    simulation = CoupledModel(name="held", systems={"m": held(Revolute)}).simulation(compiled=False)
+    with pytest.raises(mbsfmu.InputError, match=r"bar\.mass = -3 g \(-0\.003 kg\) is refused"):
+        simulation.set("bar.mass", "-3 g")
+    with pytest.raises(mbsfmu.InputError, match=r"bar\.mass = -0\.003 kg is refused"):
+        simulation.set("bar.mass", -3e-3)
+    kept = pickle.loads(pickle.dumps(number_in("-370 deg", "rad")))
+    assert (kept, kept.text) == (pytest.approx(math.radians(-370.0)), "-370 deg")
 
 
 def test_files_run_as_in_python(tmp_path: Path) -> None:

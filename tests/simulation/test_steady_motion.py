@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from math import cos, sin, sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from importer import Importer
 
+import mbsfmu
 from mbsfmu import (
     CoupledModel,
     Free,
@@ -167,3 +170,18 @@ def test_an_angular_acceleration_of_zero_is_held_against_the_square_of_its_speed
     assert measure.worst(errors, lowest, highest) == (pytest.approx(1e-4), "rotor.angular_acceleration")
     errors[acceleration], highest[acceleration] = 0.5, 2.0  # more than a thousandth of 900 rad/s²: it varies
     assert measure.worst(errors, lowest, highest) == (pytest.approx(0.25), "rotor.angular_acceleration")
+
+
+@pytest.mark.parametrize("machine", ["conical pendulum", "free body"])
+def test_a_unit_of_a_steady_machine_warns_of_nothing(machine: str, tmp_path: Path) -> None:
+    """Its logger judges by the same rule."""
+    options: dict[str, Any] = {"formulation": "hdca", "solver": "trapezoidal", "step": 1e-3}
+    (path,) = mbsfmu.export(MACHINES[machine](), tmp_path, layout="monolithic", **options)
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.running()
+    for index in range(100):
+        slave.doStep(0.01 * index, 0.01)
+    assert 0.0 < importer.get(slave, "solver.error") < 0.01
+    slave.terminate()
+    slave.freeInstance()
+    assert not [message for _, message in importer.messages if "of its range" in message]

@@ -23,6 +23,7 @@ from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import unit_name
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.load_fmus import load_graph
+from mbsfmu.modelling.measured_numbers import numbers_in
 from mbsfmu.modelling.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality
 
@@ -108,7 +109,7 @@ def linearize(
 def root_locus_of_fmus(
     source: str | Path | Sequence[str | Path],
     parameter: str,
-    values: Sequence[float],
+    values: Sequence[float | str],
     *,
     parameters: Mapping[str, Any] | None = None,
     **given: Any,
@@ -122,7 +123,7 @@ def root_locus_of_fmus(
     parameter
         Name of a parameter, start value or input, as in `parameters`.
     values
-        Its values, in the unit that its FMU declares; two at least.
+        Its values, in the unit that its FMU declares or with units of their own; two at least.
 
     Raises
     ------
@@ -135,7 +136,8 @@ def root_locus_of_fmus(
     def system(value: float) -> LinearSystem:
         return linearize(source, parameters={**(parameters or {}), parameter: value}, **given)
 
-    return root_locus(parameter, _declared_unit(source, parameter), values, system)
+    unit = _declared_unit(source, parameter)
+    return root_locus(parameter, unit, numbers_in(values, unit), system)
 
 
 def _declared_unit(source: str | Path | Sequence[str | Path], name: str) -> str:

@@ -10,7 +10,7 @@ from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import assignment, number_of, output_file, refuse_same_files
+from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
@@ -78,12 +78,9 @@ _TOLD = ("angle", "displacement", "length", "pressure", "force", "torque", "comm
 """Last words of the names that are printed; the JSON file has all."""
 
 
-def _valued(text: str) -> tuple[str, float | None]:
+def _valued(text: str) -> tuple[str, str | None]:
     """Parse `name` or `name=value`."""
-    if "=" not in text:
-        return text, None
-    name, value = assignment(text)
-    return name, number_of(value, name)
+    return assignment(text) if "=" in text else (text, None)
 
 
 def _start(model: CoupledModel, name: str) -> float:

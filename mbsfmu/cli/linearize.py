@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +21,13 @@ from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import is_fmu, model_argument
-from mbsfmu.cli.option_types import assignment, number_of, output_file, refuse_same_files
+from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
 from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.modelling.measured_numbers import ColumnValues, with_common_unit
 
 _NAMED = 3
 """Number of states in a row of the table."""
@@ -124,7 +127,7 @@ def _of_model(
     model: CoupledModel,
     values: dict[str, str],
     point: dict[str, Any],
-    varied: tuple[str, list[float]] | None,
+    varied: tuple[str, Sequence[float | str]] | None,
     *,
     equilibrium: bool,
 ) -> ModalAnalysis:
@@ -137,21 +140,27 @@ def _of_model(
 
 
 def _of_fmus(
-    source: str, values: dict[str, str], point: dict[str, Any], varied: tuple[str, list[float]] | None
+    source: str, values: dict[str, str], point: dict[str, Any], varied: tuple[str, Sequence[float | str]] | None
 ) -> ModalAnalysis:
     given = {**point, "at": point["at"] or None, "parameters": values}
     locus = None if varied is None else root_locus_of_fmus(source, *varied, **given)
     return ModalAnalysis(linearize(source, **given), locus=locus)
 
 
-def _varied(text: str) -> tuple[str, list[float]]:
-    """Parse a parameter and its values, such as boom.mass=100:500:20."""
+def _varied(text: str) -> tuple[str, Sequence[float | str]]:
+    """Parse a parameter and its values, such as boom.mass=100:500:20 or pump.pressure=100 bar:200 bar:20."""
     name, values = assignment(text)
     parts = values.split(":")
     if len(parts) != 3 or not parts[2].isdigit() or int(parts[2]) < 2:
         raise InputError(f"--vary {text} is refused: it must read NAME=A:B:N, with two values at least")
-    low, high = (number_of(each, f"--vary {name}") for each in parts[:2])
-    return name, np.linspace(low, high, int(parts[2])).tolist()
+    try:
+        (low, high), unit = with_common_unit(parts[:2])
+    except ValueError as error:
+        raise InputError(f"--vary {name}: {error}") from None
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise InputError(f"--vary {name}: {parts[0]} and {parts[1]} must be finite")
+    values = np.linspace(low, high, int(parts[2])).tolist()
+    return name, ColumnValues(values, unit) if unit else values
 
 
 def _print_locus(locus: RootLocus) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -97,17 +96,6 @@ def bounds_of(given: Iterable[str], option: str) -> dict[str, Bounds]:
             raise InputError(f"{option} names '{name}' twice")
         found[name] = low.strip(), high.strip()
     return found
-
-
-def number_of(text: str, where: str) -> float:
-    """Parse a finite number; `where` starts the refusal."""
-    try:
-        number = plain_number(text)
-    except ValueError:
-        raise InputError(f"{where}: '{text}' is no number") from None
-    if not math.isfinite(number):
-        raise InputError(f"{where}: '{text}' is refused; it must be finite")
-    return number
 
 
 def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:

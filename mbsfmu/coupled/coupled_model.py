@@ -190,8 +190,8 @@ class CoupledModel(ModelData):
     @heeding_interruptions()
     def equilibrium(
         self,
-        hold: str | Iterable[str] | Mapping[str, float | None] = (),
-        find: Iterable[str] | Mapping[str, float] = (),
+        hold: str | Iterable[str] | Mapping[str, float | str | None] = (),
+        find: Iterable[str] | Mapping[str, float | str] = (),
         *,
         horizon: float | None = None,
     ) -> Equilibrium[Self]:
@@ -204,7 +204,8 @@ class CoupledModel(ModelData):
         ----------
         hold
             Fixed variables: coordinates, states and outputs as `system.variable`, with `*`, `?` and `[]` as in shells;
-            by default at their start values. `"position"` fixes all coordinates of mechanisms.
+            by default at their start values, else at numbers or texts with units. `"position"` fixes all coordinates of
+            mechanisms.
         find
             Free variables: inputs and parameters without a connection or signal, as `system.variable`, whose values are
             computed; optionally with initial guesses.
@@ -265,7 +266,7 @@ class CoupledModel(ModelData):
     def root_locus(
         self,
         parameter: str,
-        values: Sequence[float],
+        values: Sequence[float | str],
         *,
         at: float = 0.0,
         equilibrium: bool = False,
@@ -280,7 +281,7 @@ class CoupledModel(ModelData):
         parameter
             Its name.
         values
-            Values in SI units, two at least.
+            Values in SI units or texts with units, two at least.
         at
             Time in s of the run that leads to the operating point of each value.
         equilibrium
@@ -308,7 +309,7 @@ class CoupledModel(ModelData):
             simulation.set(parameter, value)
             return linearize(simulation, at, inputs, outputs)
 
-        return root_locus(variable.name, variable.unit, values, system)
+        return root_locus(variable.name, variable.unit, variable.numbers(values, parameter), system)
 
     def _in_independent_coordinates(self, subject: str, given: RunKeywords, *, compiled: bool) -> Simulation:
         """Return a simulation by double-step, for analyses in independent coordinates."""

@@ -48,8 +48,8 @@ _UNMOVED = 1e-4
 
 def find_equilibrium(
     model: Model,
-    hold: str | Iterable[str] | Mapping[str, float | None] = (),
-    find: Iterable[str] | Mapping[str, float] = (),
+    hold: str | Iterable[str] | Mapping[str, float | str | None] = (),
+    find: Iterable[str] | Mapping[str, float | str] = (),
     horizon: float | None = None,
 ) -> Equilibrium[Model]:
     """Return the equilibrium of a model; see `CoupledModel.equilibrium`."""
@@ -57,7 +57,7 @@ def find_equilibrium(
         raise InputError(f"the horizon is {horizon:g} s; it must be positive")
     for word, values in (("held at", hold), ("found from", find)):
         for name, value in values.items() if isinstance(values, Mapping) else ():
-            if value is not None and not np.isfinite(value):
+            if isinstance(value, float | int) and not np.isfinite(value):
                 raise InputError(f"'{name}' is to be {word} {value}; it must be a finite number")
     log_model_remarks(model)
     search_of = _Search(model, hold, find)
@@ -72,8 +72,8 @@ class _Search(Generic[Model]):
     def __init__(
         self,
         model: Model,
-        hold: str | Iterable[str] | Mapping[str, float | None],
-        find: Iterable[str] | Mapping[str, float],
+        hold: str | Iterable[str] | Mapping[str, float | str | None],
+        find: Iterable[str] | Mapping[str, float | str],
     ) -> None:
         self.model = model
         self.system = system = coupled_system(model, absolute=False)[0]
@@ -82,7 +82,8 @@ class _Search(Generic[Model]):
         sought = [self._sought(reference) for reference in find]
         for each, reference in zip(sought, find, strict=True):
             if isinstance(find, Mapping):
-                (inputs if each.part == "inputs" else parameters)[each.index] = find[reference]
+                begin = each.variable.number(find[reference], reference)
+                (inputs if each.part == "inputs" else parameters)[each.index] = begin
         self.functions = _started(system, parameters, inputs)
         held = self._held(hold)
         self.equations = EquilibriumEquations(self.functions, held, sought)
@@ -106,7 +107,7 @@ class _Search(Generic[Model]):
                 return Sought(variable, part, names.index(variable.name))
         raise AssertionError("what is settable is an input or a parameter")
 
-    def _held(self, hold: str | Iterable[str] | Mapping[str, float | None]) -> list[Held]:
+    def _held(self, hold: str | Iterable[str] | Mapping[str, float | str | None]) -> list[Held]:
         """Return the fixed variables; without a value at that of the guess."""
         functions = self.functions
         variables = reading_variables(functions)
@@ -116,11 +117,12 @@ class _Search(Generic[Model]):
         wanted = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(asked)
         present = readings(functions)
         held: dict[int, Held] = {}
-        for pattern, value in wanted.items():
+        for pattern, asked_value in wanted.items():
             found = [index for index, name in enumerate(references) if means(pattern, [name])]
             if not found:
                 raise InputError(f"there is no '{pattern}' to be held; {closest_match(pattern, references)}")
             for index in found:
+                value = None if asked_value is None else variables[index].number(asked_value, pattern)
                 if value is not None and index < len(coordinates) and abs(value) > _FURTHEST:
                     where = with_unit(value, variables[index])
                     limit = with_unit(_FURTHEST, variables[index])

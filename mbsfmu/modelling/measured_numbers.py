@@ -143,6 +143,19 @@ class ColumnValues(list[float]):
         self.unit = unit
 
 
+def numbers_in(values: Sequence[float | str], unit: UnitOfMeasurement | str) -> list[float]:
+    """Return values in a unit, from that of their column or those that texts have.
+
+    Raises
+    ------
+    InputError
+        As `number_in` and `column_conversion`.
+    """
+    if isinstance(values, ColumnValues):
+        return list(map(column_conversion(values.unit, unit), values))
+    return [number_in(each, unit) if isinstance(each, str) else float(each) for each in values]
+
+
 def with_common_unit(texts: Sequence[str]) -> tuple[list[float], str]:
     """Return the numbers of texts and the unit that all of them have; an empty one where none has.
 

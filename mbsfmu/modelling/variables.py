@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from mbsfmu.modelling.errors import InputError
-from mbsfmu.modelling.measured_numbers import WrittenNumber, number_in
+from mbsfmu.modelling.measured_numbers import WrittenNumber, number_in, numbers_in
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
 
@@ -101,6 +101,24 @@ class Variable:
             return value
         try:
             return number_in(value, self.measured_unit)
+        except InputError as error:
+            raise InputError(f"{name or self.name}: {error}") from None
+
+    def numbers(self, values: Sequence[float | str], name: str = "") -> list[float]:
+        """Return values in the unit of the variable, from that of their column or those that texts have.
+
+        Parameters
+        ----------
+        values, name
+            As for `number`.
+
+        Raises
+        ------
+        InputError
+            When a unit cannot be converted; the sentence names the variable.
+        """
+        try:
+            return numbers_in(values, self.measured_unit)
         except InputError as error:
             raise InputError(f"{name or self.name}: {error}") from None
 

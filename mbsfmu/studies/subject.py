@@ -10,7 +10,7 @@ from typing import Any
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.measured_numbers import ColumnValues, column_conversion, number_in
+from mbsfmu.modelling.measured_numbers import numbers_in
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.studies.journal import Row
 from mbsfmu.studies.points import StudyPoint
@@ -98,11 +98,8 @@ class Subject(ABC):
         InputError
             When a unit cannot be converted; the sentence names the variable.
         """
-        unit = self.units[name]
         try:
-            if isinstance(values, ColumnValues):
-                return list(map(column_conversion(values.unit, unit), values))
-            return [number_in(each, unit) if isinstance(each, str) else float(each) for each in values]
+            return numbers_in(values, self.units[name])
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
 

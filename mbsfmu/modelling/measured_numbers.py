@@ -42,8 +42,8 @@ class WrittenNumber(float):
         made.text = text
         return made
 
-    def __getnewargs__(self) -> tuple[float, str]:
-        return float(self), self.text
+    def __reduce__(self) -> tuple[type[Self], tuple[float, str]]:
+        return type(self), (float(self), self.text)
 
 
 def plain_number(text: str) -> float:

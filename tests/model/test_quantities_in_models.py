@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from oscillator_in_closed_form import oscillator
 
 import mbsfmu
 from hydraulics import Circuit, Oil, Tank, VariablePump, Volume
@@ -28,6 +29,7 @@ from mbsfmu import (
     SineSignal,
     StepSignal,
 )
+from mbsfmu.cli.linearize import _varied
 from mbsfmu.model import shape
 from mbsfmu.modelling.data import Data
 from mbsfmu.modelling.measured_numbers import number_in
@@ -141,6 +143,20 @@ def test_what_is_refused_is_answered_as_it_was_written() -> None:
         simulation.set("bar.mass", -3e-3)
     kept = pickle.loads(pickle.dumps(number_in("-370 deg", "rad")))
     assert (kept, kept.text) == (pytest.approx(math.radians(-370.0)), "-370 deg")
+
+
+def test_what_is_held_and_what_varies_have_units() -> None:
+    """A spring of 50 N/m is held by 5 N at 100 mm; its stiffness varies in N/mm."""
+    model = oscillator(driven=False)
+    found = model.equilibrium({"mechanism.slider.displacement": "100 mm"}, {"mechanism.motor.force": "1 kN"}).found
+    assert found == pytest.approx({"mechanism.motor.force": 5.0})
+    assert model.root_locus("spring.stiffness", ["0.05 N/mm", 100.0]).values.tolist() == pytest.approx([50.0, 100.0])
+    name, values = _varied("spring.stiffness=0.05 N/mm:0.1 N/mm:3")
+    assert model.root_locus(name, values).values.tolist() == pytest.approx([50.0, 75.0, 100.0])
+    with pytest.raises(mbsfmu.InputError, match=r"displacement: '1 bar' is refused: 'bar' and 'm'"):
+        model.equilibrium({"mechanism.slider.displacement": "1 bar"}, ["mechanism.motor.force"])
+    with pytest.raises(mbsfmu.InputError, match="the units of 1, 2 N/mm differ"):
+        _varied("spring.stiffness=1:2 N/mm:3")
 
 
 def test_files_run_as_in_python(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Scalar:
     guess: Floats
     step: float = STEP
     names = ("x",)
+    state = SimpleNamespace(coordinates=np.zeros(1), velocities=np.ones(1))
     evaluations: int = 0
     iteration_matrices: int = 0
 

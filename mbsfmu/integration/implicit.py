@@ -19,7 +19,7 @@ from mbsfmu.integration.error_transport import ErrorTransport
 from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, StepWork, substeps
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.stepping.iteration import Limits, NewtonTolerances, moves
+from mbsfmu.stepping.iteration import Limits, NewtonTolerances
 from mbsfmu.stepping.reused_jacobian import USE, ReusedJacobian
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
@@ -204,11 +204,11 @@ class ImplicitSolver(Solver):
         refresh_cost = formulation.refresh_cost if exact else float(self._unknowns)
         return solve(
             lambda: formulation.problem(state, step),
+            step,
             self.limits,
             Method(self.jacobian, self.most_iterations, refresh_cost, self.iterations),
             ReusedJacobian.of(state.iteration_matrix, state.iteration_matrix_use),
             state.history[0] if len(state.history) else 0.0,
-            moves(state.coordinates, state.velocities, step),
         )
 
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:

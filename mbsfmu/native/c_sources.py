@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -14,7 +15,10 @@ from mbsfmu.native.derivative_code import adjoint_functions, sensitivity_functio
 from mbsfmu.native.literals import string
 from mbsfmu.native.model_code import ModelCode
 from mbsfmu.native.operations import Operations, filled, operations_header
+from mbsfmu.native.shared import CONSTANTS
+from mbsfmu.native.transpiler import Source
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.stepping import newton
 from mbsfmu.tracing.workspace import AnyFunction
 
 Sources = Literal["several", "single"]
@@ -45,6 +49,8 @@ ENSEMBLE = {"steps.c": "-O2", "ensemble.c": "-O2"}
 _TABLES = '#include "operations.h"\n'
 """What tables need, and functions in C do not: with these, the files of steps are those of FMUs."""
 _RUNTIME = Path(__file__).parent / "runtime"
+_STEPS = (newton,)
+"""Modules in the language of steps."""
 _EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
 """How the names of files begin that are for model exchange alone."""
 _OF_ENSEMBLES = ("ensemble", "lane")
@@ -125,8 +131,8 @@ class StepSources:
         code, given = ModelCode(simulation, held=functions), list(called)
         files = {name: code.derivatives_of_runs(given, sizes)}
         runtime = {
-            name: file.read_text("utf-8")
-            for name, file in runtime_files().items()
+            name: text
+            for name, text in runtime_texts().items()
             if name not in LOOP and not name.startswith(_OF_THREADS)
         }
         own = {"operations.h": operations_header(), **interface_source(exchange=None)}
@@ -153,8 +159,26 @@ class StepSources:
 
 
 def runtime_files() -> dict[str, Path]:
-    """Return the C files of the runtime by name; they are compiled in one folder."""
+    """Return the C files of the runtime by name that are written by hand; all are compiled in one folder."""
     return {file.name: file for file in sorted(_RUNTIME.rglob("*.[ch]"), key=lambda file: file.name)}
+
+
+@cache
+def step_files() -> dict[str, str]:
+    """Return the C files by name that are made of steps in Python, of one machine and of lanes."""
+    places = {(module.__name__, attribute): name for name, (module, attribute) in CONSTANTS.items()}
+    made: dict[str, str] = {}
+    for module in _STEPS:
+        source = Source(module, places)
+        for lanes in (False, True):
+            name = ("lane_" if lanes else "") + module.__name__.rpartition(".")[2]
+            made |= {f"{name}.h": source.header(lanes=lanes), f"{name}.c": source.code(lanes=lanes)}
+    return made
+
+
+def runtime_texts() -> dict[str, str]:
+    """Return all C files of the runtime by name."""
+    return {name: file.read_text("utf-8") for name, file in runtime_files().items()} | step_files()
 
 
 def unit_files(fmi: Fmi, texts: Collection[str]) -> dict[str, str]:
@@ -290,11 +314,7 @@ def _sources(
 ) -> dict[str, str]:
     """Return the selected runtime files and the model's files, the fastest to write first."""
     left_out = () if code.has_threads else _OF_THREADS
-    runtime = {
-        name: file.read_text("utf-8")
-        for name, file in runtime_files().items()
-        if chosen(name) and not name.startswith(left_out)
-    }
+    runtime = {name: text for name, text in runtime_texts().items() if chosen(name) and not name.startswith(left_out)}
     makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
     written = {name: made() for name, made in makers.items()}
     written |= code.apart()

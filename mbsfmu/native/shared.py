@@ -24,7 +24,6 @@ from mbsfmu.integration import (
     error_transport,
     explicit,
     implicit,
-    newton,
     rosenbrock,
     solver,
     steps_past_stop,
@@ -34,7 +33,7 @@ from mbsfmu.model import inertia
 from mbsfmu.modelling import ranges
 from mbsfmu.native.literals import numbers, string
 from mbsfmu.simulation import change_points, energy_watch
-from mbsfmu.stepping import iteration, reused_jacobian, stage_pattern
+from mbsfmu.stepping import iteration, newton, reused_jacobian, stage_pattern
 from mbsfmu.stepping.state import ARRAYS
 from mbsfmu.stepping.step_history import BEGUN
 from mbsfmu.systems import loop_equations

@@ -68,43 +68,12 @@ class Limits:
     nominal: Floats
     states: int = 0
 
-    def magnitudes(self, unknowns: Floats) -> Floats:
-        """Return the magnitudes of the unknowns, at least their nominal values."""
-        return np.maximum(self.nominal, np.abs(unknowns))
-
-    def at(self, unknowns: Floats) -> Floats:
-        """Return the tolerance of each increment at the unknowns."""
-        return self.shares * self.magnitudes(unknowns)
-
     @property
     def heaviest(self) -> float:
         """Greatest weight of coordinates in the decision whether the error is negligible."""
-        return max(1.0, REMAINING * float(np.min(self.shares[: self._coordinates], initial=1.0)) / ROUND_OFF)
-
-    @property
-    def _coordinates(self) -> int:
-        return len(self.shares) - self.states
-
-    def weights(self, first: Floats, moved: bool) -> Floats:
-        """Return the weights of errors relative to the tolerances; weighted they must be below `REMAINING`.
-
-        Parameters
-        ----------
-        first
-            The first increment relative to the tolerances, shape (u,).
-        moved
-            Whether the system is not at rest (`moves`).
-        """
-        weights = np.full(len(first), LIGHT)
-        own = np.max(first[: self._coordinates], initial=0.0)
-        heavy = self.heaviest if own * self.heaviest < SMALL else max(1.0, SMALL / own)
-        weights[: self._coordinates] = heavy if moved else 1.0
-        return weights
-
-
-def moves(coordinates: Floats, velocities: Floats, step: float) -> bool:
-    """Return whether coordinates move in a step in s, which a system at rest does by round-off alone."""
-    return bool((step * np.abs(velocities) > STILL * np.maximum(1.0, np.abs(coordinates))).any())
+        return max(
+            1.0, REMAINING * float(np.min(self.shares[: len(self.shares) - self.states], initial=1.0)) / ROUND_OFF
+        )
 
 
 @dataclass

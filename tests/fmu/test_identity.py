@@ -70,10 +70,8 @@ def test_guid_changes_with_the_runtime(tmp_path: Path, monkeypatch: pytest.Monke
     before = native_guid(tmp_path, model)
     runtime = tmp_path / "runtime"
     shutil.copytree(native_sources._RUNTIME, runtime)
-    newton = runtime / "integration" / "newton.c"
-    newton.write_text(
-        newton.read_text().replace("iteration_matrices < NEWTON_ITERATIONS", "iteration_matrices <= NEWTON_ITERATIONS")
-    )
+    steps = runtime / "integration" / "equal_steps.c"
+    steps.write_text(steps.read_text().replace("halvings == HALVINGS", "halvings >= HALVINGS"))
     monkeypatch.setattr(native_sources, "_RUNTIME", runtime)
     assert native_guid(tmp_path, model) != before
 

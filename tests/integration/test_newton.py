@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from mbsfmu.models import built_in, four_bar, pendulum
 from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.stepping.newton import Iteration, Machine, magnitude_of
 from mbsfmu.tracing.workspace import Floats
 
 STEP, COUNT = 0.1, 40
@@ -149,7 +151,7 @@ def test_slow_convergence_says_what_may_help(monkeypatch: pytest.MonkeyPatch) ->
     stricter = replace(limits, shares=1e-2 * limits.shares)
     method = Method(Jacobian.EXACT, 10, formulation.refresh_cost)
     with pytest.raises(SimulationError, match="increments hardly decrease, its tolerance may be too small"):
-        solve(lambda: formulation.problem(state, 1e-3), stricter, method, None, 0.0)
+        solve(lambda: formulation.problem(state, 1e-3), 1e-3, stricter, method, None, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -174,11 +176,13 @@ def test_tolerances_follow_magnitudes(formulation: str) -> None:
     simulation = four_bar().simulation(formulation=formulation, compiled=False)
     count = 2 * 3 + 4 if formulation == "dca" else 1 + 4
     limits = simulation.formulation.limits(count)
-    unknowns = np.zeros(count)
-    np.testing.assert_allclose(limits.at(unknowns)[-4:], [1e-2, 1e-2, 1e-2, 1e-7])
-    assert limits.at(unknowns)[0] == 1e-7
-    unknowns[0], unknowns[-4] = -100.0, 2e7
-    np.testing.assert_allclose(limits.at(unknowns)[[0, -4]], [1e-5, 0.2])
+    np.testing.assert_allclose((limits.shares * limits.nominal)[-4:], [1e-2, 1e-2, 1e-2, 1e-7])
+    assert limits.shares[0] == 1e-7
+    machine = cast(Machine, SimpleNamespace(unknown_nominals=limits.nominal))
+    iteration = Iteration([0.0] * count, [], [])
+    iteration.unknowns[0], iteration.unknowns[-4] = -100.0, 2e7
+    assert magnitude_of(machine, iteration, 0) == 100.0
+    assert magnitude_of(machine, iteration, count - 4) == 2e7
 
 
 def test_tolerance_is_part_of_a_unit() -> None:

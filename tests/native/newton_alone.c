@@ -83,6 +83,8 @@ static void iteration_matrix(Instance *instance, double *matrix) {
 #include "linear.c"
 static int solutions; /* how often an inverse is used */
 #define multiply(...) (solutions++, multiply(__VA_ARGS__))
+#include "newton.h"
+#include "newton_machine.c"
 #include "newton.c"
 
 /* Solve a step of 1 ms. `given`: guess, bend, noise, tolerance, remaining, renewal cost, greatest

@@ -16,9 +16,11 @@ from runtime_sources import INCLUDES
 
 from mbsfmu import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.integration.newton import FADING, FAST, FLOOR, ROUND_OFF, Jacobian, Method, solve
+from mbsfmu.integration.newton import Jacobian, Method, solve
 from mbsfmu.native import shared
+from mbsfmu.native.c_sources import step_files
 from mbsfmu.stepping.iteration import SMALL, STILL, Limits
+from mbsfmu.stepping.newton import FADING, FAST, FLOOR, ROUND_OFF
 from mbsfmu.tracing.workspace import Floats
 
 HERE = Path(__file__).parent
@@ -47,7 +49,8 @@ def newton(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Found]:
 def compiled(folder: Path, *flags: str) -> Callable[..., Found]:
     """Return the iteration in C, compiled with flags."""
     constants = [line for line in shared.definitions() if "(EACH)" not in line]
-    (folder / "shared.h").write_text("\n".join(constants) + "\n")
+    for name, text in {**step_files(), "shared.h": "\n".join([*constants, ""])}.items():
+        (folder / name).write_text(text)
     command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", f"-I{folder}", *INCLUDES, *flags]
     subprocess.run([*command, str(HERE / "newton_alone.c"), "-o", str(folder / "newton.so"), "-lm"], check=True)
     library = ctypes.CDLL(str(folder / "newton.so"))
@@ -160,5 +163,5 @@ def test_what_fails_far_above_its_tolerance_does_not_blame_that(
     limits, method = Limits(np.array([TOLERANCE]), np.ones(1)), Method(Jacobian.EXACT, 10, 1e9)
     problem = cast(StepProblem, Scalar(-0.6, np.array([guess])))
     with pytest.raises(SimulationError) as warned:
-        solve(lambda: problem, limits, method, None, 0.0)
+        solve(lambda: problem, STEP, limits, method, None, 0.0)
     assert str(warned.value) == reason

@@ -11,9 +11,9 @@ import mbsfmu
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.explicit import RK45_ORDER
 from mbsfmu.native import shared
-from mbsfmu.native.c_sources import fmu_sources, runtime_files
+from mbsfmu.native.c_sources import fmu_sources, runtime_texts
 
-RUNTIME = {name: file.read_text() for name, file in runtime_files().items()}
+RUNTIME = runtime_texts()
 
 
 def defined(name: str) -> str:

@@ -25,6 +25,8 @@
 #include "equal_steps.c"
 #endif
 #if SOLVER == IMPLICIT
+#include "newton.h"
+#include "newton_machine.c"
 #include "newton.c"
 #include "implicit.c"
 #elif SOLVER == ROSENBROCK

@@ -33,6 +33,8 @@
 #if SOLVER == ROSENBROCK
 #include "lane_rosenbrock.c"
 #else
+#include "lane_newton.h"
+#include "lane_newton_machine.c"
 #include "lane_newton.c"
 #include "lane_equal_steps.c"
 #endif

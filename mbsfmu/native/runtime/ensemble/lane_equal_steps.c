@@ -1,15 +1,20 @@
 /* Equal steps of a group of machines: as equal_steps.c has them of one. */
 
 /* Make a step in some lanes; returns those where it is made, the others being as they were. */
-static Mask step_lanes(Group *group, LaneStep *problem, Mask active) {
+static Mask step_lanes(Group *group, Lanes step, Iteration *iteration, Mask active) {
     const LaneParts *parts = &group->parts;
     Lanes integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
-    newton_in_lanes(group, problem, active);
-    Mask made = active & ~problem->failed;
+    Problem problem = {.taking_part = NOWHERE};
+    Mask made = newton(group, &problem, step, iteration, active);
+    if (!iteration->evaluated) {
+        made = evaluate(group, &problem, iteration->unknowns, iteration->residual, made);
+        iteration->spent += 1.0;
+    }
+    store_iteration_matrix(group, step, iteration);
     lanes_integral_rates(parts, parts->integral_rates);
     lanes_carried(parts, integrals, history);
     const Mask steep = made & steep_lanes(group);
-    carry_error_in_lanes(group, problem->step, made);
+    carry_error_in_lanes(group, step, made);
     made &= ~choose_coordinates(group, steep);
     take_arguments(group, integrals, parts->integral_rates, made);
     change_reference_lanes(group, made);
@@ -93,14 +98,13 @@ static void run_lanes(Group *group, const volatile int *stop) {
             }
         }
         if (!active) return;
-        LaneStep problem;
-        problem.step = step;
-        const unsigned made = bits_of(step_lanes(group, &problem, mask_of(active)));
+        Iteration iteration;
+        const unsigned made = bits_of(step_lanes(group, step, &iteration, mask_of(active)));
         for (int lane = 0; lane < LANES; lane++) {
             Stretch *stretch = &group->stretches[lane];
             if (!(active >> lane & 1u)) continue;
             if (made >> lane & 1u) {
-                count_step(&group->instances[lane].state, problem.increments[lane], problem.matrices);
+                count_step(&group->instances[lane].state, iteration.increments[lane], iteration.iteration_matrices);
             } else {
                 step_alone(group, lane, times[lane], stretch->step);
                 if (!(group->running >> lane & 1u)) continue;

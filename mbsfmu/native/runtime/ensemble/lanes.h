@@ -35,6 +35,13 @@ static inline unsigned bits_of(Mask mask) {
 #endif
 }
 
+#define EVERYWHERE splat_integer(-1)
+#define NOWHERE splat_integer(0)
+
+static inline int any(Mask mask) { return bits_of(mask) != 0; }
+static inline Mask where_all(int condition) { return splat_integer(-(int64_t)(condition != 0)); }
+static inline Mask lanes_finite(Lanes a) { return a - a == (Lanes){0}; }
+
 /* The mask of bits. */
 static inline Mask mask_of(unsigned bits) {
     Mask mask;

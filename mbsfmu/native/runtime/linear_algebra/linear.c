@@ -3,7 +3,8 @@
 static inline double largest_magnitude(const double *values, int count) {
     double largest = 0.0;
     for (int i = 0; i < count; i++) {
-        if (!(fabs(values[i]) <= largest)) largest = fabs(values[i]); /* NaN is larger than everything */
+        /* NaN is larger than everything, and stays so. */
+        if (!(fabs(values[i]) <= largest) && largest == largest) largest = fabs(values[i]);
     }
     return largest;
 }
@@ -21,6 +22,8 @@ static inline double magnitude(const double *values, int count) {
     for (; i < count; i++) one += values[i] * values[i];
     return sqrt(one + two + three + four);
 }
+
+static inline int is_finite(double value) { return value - value == 0.0; }
 
 /* Differences of numbers with themselves are zero or NaN; they are summed up side by side. */
 static inline int all_finite(const double *values, int count) {

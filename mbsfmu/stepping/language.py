@@ -1,0 +1,73 @@
+"""Words of the restricted Python that steps are written in.
+
+It runs as it stands, and `mbsfmu.native.transpiler` makes C of it, for one machine and for lanes.
+
+A group of machines runs in lanes. What is annotated with `Real`, `Mask` or `Passing` belongs to a machine, and has a
+value in each lane; what is annotated with `int`, `bool`, `float` or `Text` is shared by a group, and is not assigned
+under a condition that machines answer differently.
+
+There are functions, `if`, `while`, `for` over `range`, early returns, arithmetic, comparisons, arrays of fixed size and
+classes: data classes become structures, and protocols say what C has besides. Names in capitals of a protocol are
+constants of a machine's code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import ParamSpec, TypeVar
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+Real = float
+"""A number of a machine."""
+Mask = bool
+"""A truth of a machine."""
+Passing = float
+"""A number of a machine that counts only while the machine goes on: the others of a group may have any value."""
+Reals = list[float]
+"""Numbers of a machine; the annotation of a field says how many, by a constant."""
+PassingReals = list[float]
+"""The same of numbers that count only while the machine goes on."""
+Table = Sequence[float]
+"""Numbers that all machines of a group share."""
+Text = str
+"""A name or a piece of a sentence."""
+
+
+def where(mask: Mask, one: Real, other: Real) -> Real:
+    """Return one of two numbers; both are evaluated."""
+    return one if mask else other
+
+
+def anywhere(mask: Mask) -> bool:
+    """Return whether it is true of any machine of a group that goes on."""
+    return mask
+
+
+def maximum(a: Real, b: Real) -> Real:
+    """Return the larger number, the second where they cannot be compared."""
+    return a if a > b else b
+
+
+def absolute(a: Real) -> Real:
+    """Return the magnitude."""
+    return math.fabs(a)
+
+
+def is_finite(a: Real) -> Mask:
+    """Return whether it is neither infinite nor no number at all."""
+    return a - a == 0.0
+
+
+def divided(a: Real, b: Real) -> Real:
+    """Return a / b, infinite or no number where b is zero."""
+    if b != 0.0:
+        return a / b
+    return math.nan if a == 0.0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def one_machine(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Mark a function that groups do not need, such as a sentence; its calls are left out for them."""
+    return function

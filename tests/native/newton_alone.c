@@ -87,6 +87,8 @@ static int solutions; /* how often an inverse is used */
 #include "newton_machine.c"
 #include "newton.c"
 
+__attribute__((visibility("default"))) double largest(const double *values, int count) { return largest_magnitude(values, count); }
+
 /* Solve a step of 1 ms. `given`: guess, bend, noise, tolerance, remaining, renewal cost, greatest
  * weight, velocity. `kept`: the inverse of an earlier iteration matrix and what it has been used for, which are replaced. Writes the solution, increments, iteration
  * matrices, evaluations, solutions by inverses. */

@@ -76,6 +76,15 @@ def compiled(folder: Path, *flags: str) -> Callable[..., Found]:
     return solved
 
 
+def test_a_number_that_is_none_is_the_largest_wherever_it_stands(tmp_path: Path) -> None:
+    compiled(tmp_path)
+    largest = ctypes.CDLL(str(tmp_path / "newton.so")).largest
+    largest.restype = ctypes.c_double
+    for values in ([np.nan, 1.0, 2.0], [1.0, np.nan, 3.0], [1.0, 2.0, np.nan], [-3.0, 1.0, 2.0], [1.0, -np.inf, 2.0]):
+        numbers = (ctypes.c_double * 3)(*values)
+        np.testing.assert_equal(largest(numbers, 3), np.max(np.abs(values)))
+
+
 @pytest.mark.parametrize("iterations", [1, 2, 3])
 def test_limited_iterations_take_the_work_that_exports_tell(tmp_path: Path, iterations: int) -> None:
     """N + 1 residuals, N Jacobians and 2 N solves where nothing converges, fewer where something does."""

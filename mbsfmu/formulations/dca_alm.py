@@ -368,9 +368,14 @@ class DcaAlm(Formulation):
             self.projection.accelerate()
 
     def closed(self, state: State) -> State:
-        """Return the state projected onto the constraints: beside these, redundant ones contradict each other."""
+        """Return the state projected onto the constraints: beside these, redundant ones contradict each other.
+
+        Its iterations are none of the run.
+        """
+        counted = {level: replace(count) for level, count in self.iterations.items()}
         self.load(state)
         self.project_onto_constraints()
+        self.iterations.update(counted)
         return self.state(state.integrals)
 
     def _consistent(self, state: State) -> State:

@@ -19,18 +19,17 @@ static uint64_t with_word(uint64_t sum, uint64_t word) {
 /* A number that changes with every word of the state; the state's size is a multiple of that of a word. */
 static uint64_t checksum(const State *state) {
     const char *bytes = (const char *)state;
-    const size_t words = sizeof(State) / sizeof(uint64_t);
+    const size_t words = sizeof(State) / sizeof(uint64_t), left = words % CHECKSUMS;
     uint64_t sums[CHECKSUMS], result = 14695981039346656037u;
     for (int k = 0; k < CHECKSUMS; k++) sums[k] = result;
-    size_t i = 0;
-    for (; i + CHECKSUMS <= words; i += CHECKSUMS) {
+    for (size_t i = 0; i + CHECKSUMS <= words; i += CHECKSUMS) {
         uint64_t next[CHECKSUMS];
         memcpy(next, bytes + i * sizeof(uint64_t), sizeof next);
         for (int k = 0; k < CHECKSUMS; k++) sums[k] = with_word(sums[k], next[k]);
     }
-    for (int k = 0; i < words; i++, k++) {
+    for (size_t k = 0; k < left; k++) {
         uint64_t word;
-        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        memcpy(&word, bytes + (words - left + k) * sizeof word, sizeof word);
         sums[k] = with_word(sums[k], word);
     }
     for (int k = 0; k < CHECKSUMS; k++) result = with_word(result, sums[k]);

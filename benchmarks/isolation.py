@@ -1,6 +1,6 @@
 """What a process of its own costs a unit: processor time and time of the clock for a step of one of two coupled lags.
 
-The difference between a run and a shorter one, so that beginning and loading do not count; least of several.
+Beginning and loading do not count; least of several runs. Needs Linux, which tells what other processes use.
 
     python benchmarks/isolation.py [--quick]
 """
@@ -8,7 +8,6 @@ The difference between a run and a shorter one, so that beginning and loading do
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -19,27 +18,32 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from cosim.linear_units import LinearSystem, export_linear
 
-from mbsfmu import cosimulate
+from mbsfmu import Cosimulation
 from mbsfmu.compiling.compiler import SWITCH
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-STEP, SHORT, LONG, REPEATS = 1e-3, 50, 150 if QUICK else 5000, 1 if QUICK else 3
+STEP, STEPS, REPEATS = 1e-3, 100 if QUICK else 5000, 1 if QUICK else 3
 WAYS = {"compiled": ("1", None), "Python": ("0", None), "isolated": ("1", ["all"])}
 
 
-def spent(unit: Path, algorithm: str, isolate: list[str] | None, steps: int) -> np.ndarray:
-    """Return processor time of the master and of other processes, and time of the clock, in s."""
-    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    before = [resource.getrusage(each) for each in who]
-    begin = time.perf_counter()
-    cosimulate(
-        [f"a={unit}", f"b={unit}"], connections=["a.x=b.u", "b.x=a.u"], step=STEP, stop=steps * STEP,
+def used() -> np.ndarray:
+    """Return processor time of this process and of those that it has started, and time of the clock, in s."""
+    started = " ".join(each.read_text() for each in Path("/proc/self/task").glob("*/children")).split()
+    others = sum(int(Path("/proc", each, "schedstat").read_text().split()[0]) for each in started)
+    return np.array([time.process_time(), 1e-9 * others, time.perf_counter()])
+
+
+def spent(unit: Path, algorithm: str, isolate: list[str] | None) -> np.ndarray:
+    """Return the same of the steps of a run between its first and its last: a start takes as long as thousands."""
+    with Cosimulation(
+        [f"a={unit}", f"b={unit}"], connections=["a.x=b.u", "b.x=a.u"], step=STEP, stop=(STEPS + 4) * STEP,
         algorithm=algorithm, isolate=isolate,
-    )  # fmt: skip
-    clock = time.perf_counter() - begin
-    used = [resource.getrusage(each) for each in who]
-    times = [new.ru_utime + new.ru_stime - old.ru_utime - old.ru_stime for old, new in zip(before, used, strict=True)]
-    return np.array([*times, clock])
+    ) as run:  # fmt: skip
+        for _ in range(3):
+            run.step()
+        before = used()
+        run.run(until=(STEPS + 2.5) * STEP)  # not to the end, where the processes end too
+        return used() - before
 
 
 def main() -> None:
@@ -52,11 +56,7 @@ def main() -> None:
         for algorithm in ("gauss-seidel", "newton"):
             for way, (compiled, isolate) in WAYS.items():
                 os.environ[SWITCH] = compiled
-                runs = [
-                    spent(unit, algorithm, isolate, LONG) - spent(unit, algorithm, isolate, SHORT)
-                    for _ in range(REPEATS)
-                ]
-                least = np.min(runs, axis=0) / (LONG - SHORT) / 2.0 * 1e6
+                least = np.min([spent(unit, algorithm, isolate) for _ in range(REPEATS)], axis=0) / STEPS / 2.0 * 1e6
                 print(f"| {algorithm}, {way} | {' | '.join(f'{each:.1f}' for each in least)} |", flush=True)
 
 

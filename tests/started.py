@@ -60,7 +60,7 @@ def _serve() -> None:
     import runpy  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    sys.path.pop(0)  # the folder of tests: its folder `hydraulics` would be taken for the package
+    sys.path.pop(0)  # the folder of tests, which users' programs do not see
     for library in ("mbsfmu.cli.commands", "mbsfmu.exporting.fmu_export", "casadi", "fmpy", "jinja2", "lxml.etree"):
         importlib.import_module(library)
     for library in ("scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg"):

@@ -6,6 +6,8 @@ import importlib.util
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,49 @@ MAKES = {
 """What is no study, but makes something that is kept; a test must not write it."""
 SEEN_ELSEWHERE = {"paper_figures.py": "examples/test_paper_figures.py"}
 
+OPTIONAL = {"cyipopt", "extensisq", "exudyn", "mujoco", "pinocchio"}
+"""Packages of engines and methods that studies compare with; they are no part of an installation."""
+IMPORTS = """
+import importlib.machinery, os, pathlib, runpy, sys
+_, root, elsewhere, optional, *scripts = sys.argv
+sys.argv[1:] = []
+# As after `pip install -e`: the packages are found by the last of all finders.
+sys.path[:] = [each for each in sys.path if each and pathlib.Path(each).resolve() != pathlib.Path(root)]
+class Installed:
+    def find_spec(name, path=None, target=None):
+        return None if path else importlib.machinery.PathFinder.find_spec(name, [root])
+sys.meta_path.append(Installed)
+for folder in (root, elsewhere):
+    os.chdir(folder)
+    for script in scripts:
+        path, modules = sys.path[:], set(sys.modules)
+        sys.path.insert(0, os.path.dirname(script))
+        try:
+            runpy.run_path(os.path.relpath(script))
+        except Exception as error:
+            if (getattr(error, "name", None) or "").split(".")[0] not in optional.split():
+                print(f"{script}: {error!r}")
+        for package in ("mbsfmu", "hydraulics"):
+            found = importlib.machinery.PathFinder.find_spec(package)
+            if found and found.origin is None:
+                print(f"{script}: {found.submodule_search_locations} hides the package")
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:  # files of one name stand in several folders
+            place = getattr(sys.modules[name], "__file__", None) or ""
+            if any(place.startswith(os.path.join(root, each)) for each in ("benchmarks", "tests", "examples")):
+                del sys.modules[name]
+"""
+
+
+def test_every_script_finds_what_it_imports(tmp_path: Path) -> None:
+    """From the root and from elsewhere, where the packages are installed as the README says."""
+    arguments = [str(FOLDER.parent), str(tmp_path), " ".join(OPTIONAL), *map(str, SCRIPTS)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
 
 def test_every_file_is_a_study_or_part_of_one() -> None:
     parts = {path for path in FOLDER.rglob("*.py") if path not in SCRIPTS}
@@ -56,8 +101,7 @@ def test_study_runs(script: Path, tmp_path: Path) -> None:
             pytest.skip(f"needs {name}")
     docs = FOLDER.parent / "docs"
     before = {path: path.stat().st_mtime_ns for path in docs.rglob("*")}
-    paths = [str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = run_python(str(script), "--quick", folder=tmp_path, environment=environment)
     assert done.returncode == 0, done.stderr
     assert re.search(r"\d\.\d", done.stdout), "it prints no number"

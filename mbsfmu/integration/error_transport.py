@@ -133,6 +133,7 @@ class ErrorTransport:
     ) -> Floats:
         """Return the error at the end of a step: of z, ż, z̈, x, ẋ, and of p and ṗ or the step's multipliers."""
         functions, n, h = self._functions, self._coordinates, problem.step
+        functions.references[:] = begin.references  # those of the next step are known already
         ends = [end.coordinates, end.velocities, end.accelerations, end.states, end.rates]
         errors = np.split(begin.error, np.cumsum([n, n, n, self._states, self._states]).tolist())
         of_z, of_v, of_a, of_x, of_rates, of_others = errors

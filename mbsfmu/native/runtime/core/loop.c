@@ -174,6 +174,7 @@ EXPORT int mbsfmu_record(
     int made = 1;
     read_present(state, present);
     state->slope_time = state->time;
+    state->initialized = 1;  /* references change by the angles that are turned, and not as at the start */
     read_counts(state, counts);
     memcpy(state->held, held, sizeof(int) * INPUTS);
     memcpy(state->dependent, dependent, sizeof(int) * COORDINATES);

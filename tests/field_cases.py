@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import pi
 from typing import Literal
 
 import numpy as np
-from scipy.integrate import solve_ivp
+from field_case import Expected, FieldCase, integrated
+from field_contact_cases import contact_cases
+from field_hydraulic_cases import hydraulic_cases
 
 from mbsfmu import (
     Beam,
@@ -28,7 +29,6 @@ from mbsfmu import (
     PointSensor,
     PrescribedMotion,
     Prismatic,
-    Result,
     Revolute,
     RigidBody,
     SineSignal,
@@ -41,54 +41,7 @@ from mbsfmu import (
 )
 from mbsfmu.tracing.workspace import Floats
 
-Expected = Mapping[str, tuple[Floats, float]]
-"""Values of variables, the last ones or all of them, and the range of each."""
 GROUND = {"O": (0.0, 0.0, 0.0)}
-
-
-@dataclass(frozen=True)
-class FieldCase:
-    """A benchmark problem.
-
-    Attributes
-    ----------
-    name, source
-        What it is called, and where its definition and its numbers come from.
-    make
-        Returns the model.
-    expected
-        Returns what variables are at times in s.
-    stop
-        End in s.
-    """
-
-    name: str
-    source: str
-    make: Callable[[], CoupledModel]
-    expected: Callable[[Floats], Expected]
-    stop: float
-
-    def error(self, result: Result) -> tuple[float, str]:
-        """Return the largest error relative to the range of its variable, and that variable."""
-        errors = {
-            name: float(np.max(np.abs(result[name][-len(values) :] - values))) / width
-            for name, (values, width) in self.expected(result.time).items()
-        }
-        worst = max(errors, key=errors.__getitem__)
-        return errors[worst], worst
-
-
-def integrated(
-    rates: Callable[[float, Floats], Floats | list[float]], start: list[float], times: Floats, method: str = "DOP853"
-) -> Floats:
-    """Return the solution of an ordinary differential equation at times, shape (number of unknowns, k)."""
-    span = float(times[0]), float(times[-1])
-    return np.asarray(solve_ivp(rates, span, start, method, times, rtol=1e-12, atol=1e-13).y)
-
-
-def ranged(**courses: Floats) -> Expected:
-    """Return courses with their ranges; a double underscore stands for a dot."""
-    return {name.replace("__", "."): (values, float(np.ptp(values))) for name, values in courses.items()}
 
 
 def pendulum() -> CoupledModel:
@@ -105,7 +58,7 @@ def pendulum() -> CoupledModel:
 
 def pendulum_motion(times: Floats) -> Expected:
     angle = integrated(lambda _, y: [y[1], -9.81 * np.cos(y[0])], [pi, 0.0], times)[0]
-    return ranged(P__position__x=np.cos(angle), P__position__y=np.sin(angle))
+    return {"P.position.x": np.cos(angle), "P.position.y": np.sin(angle)}
 
 
 def four_bars(windows: int) -> CoupledModel:
@@ -134,7 +87,7 @@ def four_bars_motion(windows: int, times: Floats) -> Expected:
     inertia = (windows + 1) / 3.0 + windows
     pull = 9.81 * ((windows + 1) / 2.0 + windows) / inertia
     angle = integrated(lambda _, y: [y[1], -pull * np.cos(y[0])], [pi / 2, -1.0], times)[0]
-    return ranged(B0__position__x=np.cos(angle), B0__position__y=np.sin(angle))
+    return {"B0.position.x": np.cos(angle), "B0.position.y": np.sin(angle)}
 
 
 def andrews() -> CoupledModel:
@@ -193,7 +146,7 @@ ANDREWS = {
 
 
 def andrews_end(_: Floats) -> Expected:
-    return {f"{name}.angle": (np.array([angle]), abs(angle)) for name, angle in ANDREWS.items()}
+    return {f"{name}.angle": np.array([angle]) for name, angle in ANDREWS.items()}
 
 
 BRICARD_POINTS = ((0, 0, 0), (1, 0, 0), (1, -1, 0), (1, -1, 1), (0, -1, 1), (0, 0, 1))
@@ -227,7 +180,7 @@ space of the constraints in maximal coordinates, then one equation of motion on 
 
 
 def bricard_end(_: Floats) -> Expected:
-    return {f"P.position.{axis}": (np.array([place]), 1.0) for axis, place in zip("xyz", BRICARD_END, strict=True)}
+    return {f"P.position.{axis}": np.array([place]) for axis, place in zip("xyz", BRICARD_END, strict=True)}
 
 
 def slider_crank() -> CoupledModel:
@@ -284,7 +237,7 @@ SLIDER_END = 0.24071957411359515 - 0.2
 
 
 def slider_end(_: Floats) -> Expected:
-    return {"slider.displacement": (np.array([SLIDER_END]), 0.105)}
+    return {"slider.displacement": np.array([SLIDER_END])}
 
 
 GOVERNOR = {"mass": 0.3, "ball": 5.0, "stiffness": 8e5, "damping": 4e4, "free_length": 0.5, "offset": 0.05}
@@ -357,7 +310,7 @@ def governor_motion(times: Floats) -> Expected:
         return [speed, rise, torque / of_rods, (2.0 * force * up / length - 3.0 * 9.81) / 3.0]
 
     y = integrated(rates, [pi / 3, 0.5, 0.0, 0.0], times, "Radau")
-    return ranged(rod1__angle=y[0], slider__displacement=y[1])
+    return {"rod1.angle": y[0], "slider.displacement": y[1]}
 
 
 class Slot(Joint):
@@ -438,7 +391,7 @@ CAR = {
 
 
 def car_end(_: Floats) -> Expected:
-    return {name: (np.array([place]), 0.1) for name, place in CAR.items()}  # in amplitudes of the road
+    return {name: np.array([place]) for name, place in CAR.items()}
 
 
 TOP_MASS, TOP_INERTIA, TOP_SPIN = 15.0, (0.234375, 0.46875, 0.234375), (0.0, 150.0, -4.61538)
@@ -474,7 +427,7 @@ def top_motion(times: Floats) -> Expected:
 
     start = [*np.eye(3).ravel().tolist(), *TOP_SPIN]
     y = integrated(lambda _, y: turning(y, moments, inertia), start, times)
-    return {f"tip.position.{axis}": (y[3 * i + 1], 1.0) for i, axis in enumerate("xyz")}
+    return {f"tip.position.{axis}": y[3 * i + 1] for i, axis in enumerate("xyz")}
 
 
 HANDLE = (1.0, 2.0, 3.0), (0.01, 5.0, 0.02)
@@ -495,7 +448,7 @@ def handle() -> CoupledModel:
 def handle_motion(times: Floats) -> Expected:
     start = [*np.eye(3).ravel().tolist(), *HANDLE[1]]
     y = integrated(lambda _, y: turning(y, lambda _: np.zeros(3), np.array(HANDLE[0])), start, times)
-    return {f"gyro.angular_velocity.{axis}": (y[9 + i], 10.0) for i, axis in enumerate("xyz")}
+    return {f"gyro.angular_velocity.{axis}": y[9 + i] for i, axis in enumerate("xyz")}
 
 
 BEND, SHAFT, MIDDLE, DRIVE = pi / 4, 0.01, 0.1, 10.0
@@ -537,7 +490,7 @@ def cardan_motion(times: Floats) -> Expected:
 
     energy = inertia(np.zeros(1))[0] * DRIVE**2
     angle = integrated(lambda _, y: np.sqrt(energy / inertia(y)), [0.0], times)[0]
-    return ranged(drive__angular_velocity=np.sqrt(energy / inertia(angle)), drive__angle=angle)
+    return {"drive.angular_velocity": np.sqrt(energy / inertia(angle)), "drive.angle": angle}
 
 
 @cache
@@ -564,4 +517,6 @@ def cases() -> tuple[FieldCase, ...]:
         FieldCase("heavy top", "Lie groups, Euler's equations by SciPy", heavy_top, top_motion, 1.0),
         FieldCase("Dzhanibekov", "Euler's equations by SciPy", handle, handle_motion, 20.0),
         FieldCase("double Cardan", "closed form of the joints, one equation", cardan, cardan_motion, 10.0),
+        *contact_cases(),
+        *hydraulic_cases(),
     )

@@ -33,6 +33,8 @@ LONGER = 0.6
 """Largest relative number of steps of a run with double steps, unless other events require shorter ones."""
 ROUND_OFF = 0.25
 """Round-off with double steps relative to that of a run: of accelerations, by the square of the step."""
+ACCELERATED = ("m/s2", "rad/s2", "N", "N.m", "W")
+"""Units of what contains accelerations. Of all else, double steps may be more exact where references move otherwise."""
 FIRST_SHARE = 0.3
 """Fraction of the total time for the first run, for the progress."""
 
@@ -65,6 +67,7 @@ class SecondRun:
         place = {variable.name: index for index, variable in enumerate(variables)}
         self._turned = False
         self._columns = [place[name] for name in self._measure.names]
+        self._accelerated = np.array([variables[column].unit in ACCELERATED for column in self._columns], dtype=bool)
 
     def estimate(self, first: Recording, progress: Callable[[float], None] | None) -> ErrorEstimate:
         """Return the error of the run just made; the run loop stays at its end.
@@ -127,7 +130,8 @@ class SecondRun:
             except SimulationError:  # steps are too long then: their error is no round-off
                 return self._estimate(first, exact, errors)
             if made <= LONGER * steps:
-                errors = np.minimum(errors, np.maximum(self._difference(first, longer), ROUND_OFF * shorter))
+                least = np.minimum(errors, np.maximum(self._difference(first, longer), ROUND_OFF * shorter))
+                errors = np.where(self._accelerated | (not self._turned), least, errors)
         return self._estimate(first, exact, errors)
 
     @contextmanager

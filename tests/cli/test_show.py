@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
+from collections.abc import Callable
 
 import pytest
+from ended_calls import Ended
 
 import mbsfmu
 from mbsfmu.models import built_in
@@ -110,14 +110,17 @@ def test_parameters_that_may_change_say_so() -> None:
     }
 
 
-def test_tables_list_parts_and_what_hangs_on_what() -> None:
-    def show(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "mbsfmu", "show", "four-bar", *more]
-        return subprocess.run(command, capture_output=True, text=True, check=True)
-
-    plain, contents = show(), show("--contents")
-    for words in ("degrees of freedom", "E (tilt 2)"):
-        assert words in plain.stdout
+def test_tables_list_parts_and_what_hangs_on_what(in_process: Callable[..., Ended]) -> None:
+    plain, contents = (in_process("show", "four-bar", *more) for more in ((), ("--contents",)))
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in plain.stdout.splitlines()]
+    for row in (
+        ["mechanism", "joints", "O, C, D, E"],
+        ["mechanism", "3", "5", "1", "3: E (z), E (tilt 1), E (tilt 2)"],
+        ["circuit.cylinder.force", "mechanism.cylinder.force"],
+        ["mechanism.cylinder.length", "circuit.cylinder.length"],
+        ["circuit.valve.command", "steps", "1, 2.5, 5, 8"],
+    ):
+        assert row in rows
     for words in ("hangs on", "joints of mechanism that close loops", "nodes of circuit", "mass: 225"):
         assert words in contents.stdout
         assert words not in plain.stdout

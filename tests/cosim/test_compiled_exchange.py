@@ -6,6 +6,7 @@ import logging
 import math
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,3 +255,16 @@ def test_without_compiled_code_python_makes_the_steps(
     assert made == []
     told = [message for message in caplog.messages if "the master exchanges values in Python" in message]
     assert len(told) == bool(found)
+
+
+def test_compiled_code_looks_up_when_its_patience_ends_and_not_before(
+    foreign: Callable[[str], Path], made: list[int]
+) -> None:
+    """Interruptions are heard by the interpreter alone, and a look at it costs more than many steps do.
+
+    Without interruption calls make 1, 2, 4 … 4096 steps, and 4096 from then on.
+    """
+    begin = time.monotonic()
+    cosimulate([foreign("dahlquist")], step=1e-5, stop=0.4)
+    assert sum(made) == 40_000
+    assert len(made) <= 13 + 10 + (time.monotonic() - begin) / 0.05  # s, patience

@@ -140,6 +140,15 @@ def test_fmpy_passes_every_instant_and_jump(exchanged: Exchanged) -> None:
         np.testing.assert_allclose(doubled, times, atol=1e-9, err_msg=name)
 
 
+def test_derivatives_are_in_the_units_of_their_states_per_second(hosted: Hosted) -> None:
+    description = hosted("four-bar", "double-step").description
+    units = {unit.name: unit.baseUnit for unit in description.unitDefinitions}
+    for derivative in (each.variable for each in description.derivatives):
+        rate, state = units[derivative.unit], units[derivative.derivative.unit]
+        assert (rate.s, rate.factor) == (state.s - 1, state.factor), derivative.name
+        assert (rate.kg, rate.m, rate.rad) == (state.kg, state.m, state.rad), derivative.name
+
+
 @pytest.mark.parametrize(("name", "formulation"), UNITS)
 def test_rates_are_those_of_python(hosted: Hosted, exchanged: Exchanged, name: str, formulation: str) -> None:
     """The formulation's own equations in NumPy, at the start and at a point near it."""

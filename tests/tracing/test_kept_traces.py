@@ -92,6 +92,18 @@ def test_a_second_process_loads_what_the_first_kept(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_what_a_later_process_adds_takes_the_place_of_what_was_kept(folder: Path) -> None:
+    """The numbers 1, 2, 3, each from a process that knows those before it."""
+    for count in (1, 2, 3):
+        _remembered.cache_clear()
+        traces = Traces("a model")
+        for number in range(1, count):
+            assert traces.fact(f"fact {number}", lambda: 0) == number
+        assert traces.fact(f"fact {count}", lambda: count) == count  # noqa: B023 - computed at once
+        traces.keep()
+        assert [each.suffix for each in folder.iterdir()].count(".traces") == 1
+
+
 def test_a_process_remembers_what_it_traced(folder: Path, traced: list[str]) -> None:
     """Interpreted runs keep nothing for other processes; another formulation finds what they have in common."""
     first = mbsfmu.models.built_in("loop-4").simulation(compiled=False, formulation="dca").run(0.01)

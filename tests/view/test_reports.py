@@ -117,7 +117,7 @@ def test_a_small_residual_is_no_warning(tmp_path: Path) -> None:
     assert found[1].get("class") is None
 
 
-def study(statuses: list[str]) -> mbsfmu.StudyResult:
+def study(statuses: list[str], said: str | list[str] = f"{EVIL} broke") -> mbsfmu.StudyResult:
     """Masses of 1 to 3 kg whose slider ends at twice as many m; those that failed say why."""
     count = len(statuses)
     good = [status == "ok" for status in statuses]
@@ -125,7 +125,7 @@ def study(statuses: list[str]) -> mbsfmu.StudyResult:
     columns = {
         "slider.mass": masses,
         "status": statuses,
-        "message": ["" if each else f"{EVIL} broke" for each in good],
+        "message": ["" if each else said for each in good] if isinstance(said, str) else said,
         "final.slider.position": [2.0 * mass if each else None for mass, each in zip(masses, good, strict=True)],
         "final.crank.angle": [1e-16 * mass if each else None for mass, each in zip(masses, good, strict=True)],
         "cpu_seconds": [0.01 if each else None for each in good],
@@ -153,6 +153,15 @@ def test_points_that_failed_come_first_and_say_why(tmp_path: Path) -> None:
     assert page.answer[1] == f"{EVIL} broke"
     assert page.rows("slider.mass", "status")[0] == ["2 kg", "failed", f"{EVIL} broke"]
     assert EVIL not in page.source
+
+
+def test_the_three_sentences_that_most_points_say_are_told_with_their_numbers(tmp_path: Path) -> None:
+    said = ["slips"] * 3 + ["jams"] * 2 + ["breaks"] + ["is lost", "ends"]
+    assert report_of(study(["failed"] * len(said), said), tmp_path).answer[1:4] == [
+        "3 times: slips",
+        "2 times: jams",
+        "breaks",
+    ]
 
 
 def test_a_study_of_which_every_point_failed_has_a_page(tmp_path: Path) -> None:

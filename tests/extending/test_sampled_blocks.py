@@ -258,6 +258,15 @@ def test_sample_times_below_the_resolution_of_time_are_refused() -> None:
         simulation.initialize(LATE)
 
 
+def test_a_step_to_where_sample_times_are_below_the_resolution_is_refused() -> None:
+    """Sixteen neighbouring numbers are as far apart as samples at t = T / 16 ε."""
+    simulation, last = counting(sample=1e-3).simulation(compiled=False), 1e-3 / 16.0 / np.finfo(float).eps
+    simulation.initialize(last - 10.0)
+    with pytest.raises(InputError, match=r"sample time of 0\.001 s is lost in the resolution of time"):
+        simulation.step(last - 10.0, 20.0)
+    assert simulation.time == last - 10.0
+
+
 def test_an_update_that_is_not_finite_is_told(tmp_path: Path) -> None:
     model = counting()
     simulation = model.simulation(compiled=False)

@@ -17,6 +17,7 @@ from fmpy.ssp.ssd import read_ssd
 from foreign_fmus import build_c_unit, has_wine
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
+from mbsfmu.cosim.fmus.hosts.placed_fmu import PlacedFmu
 from mbsfmu.cosim.ssp import read_structure, write_ssp
 from mbsfmu.io.trajectory import Trajectory
 
@@ -101,6 +102,13 @@ def test_a_worker_that_is_lost_loses_no_row(cluster: Cluster, halves_exact: list
     gone_on = cosimulate(halves_exact, place={"all": "north"}, resume=tmp_path / "saved.zip", **call)
     np.testing.assert_array_equal(gone_on.values_by_column, here.values_by_column[-len(gone_on.time) :])
     assert len(gone_on.time) > 5
+
+
+def test_an_fmu_that_is_lost_with_its_worker_is_asked_nothing_more() -> None:
+    """Its last calls would wait for the worker once more."""
+    lost = PlacedFmu.__new__(PlacedFmu)
+    vars(lost).update(_closed=False, _lost=True, _actor=object())  # which answers no call
+    lost.close(("Terminate",), ("FreeInstance",))
 
 
 def test_faults_of_fmus_are_those_of_isolated_ones(cluster: Cluster, foreign: Foreign) -> None:

@@ -405,4 +405,6 @@ def test_fewer_pixels_are_drawn_while_pictures_come_slowly(browser: Chromium, fo
     coarsest = {"card": 1, "processor": 0.7}[browser.evaluate(f"{scene}.drawer")]
     assert found == (2, coarsest)
     browser.until(f"{ratio} === 2")
+    assert browser.evaluate(f"{{ {show(100)} }} {ratio}") == coarsest  # as before the rest
+    browser.until(f"{ratio} === 2")
     assert browser.said == []

@@ -273,6 +273,25 @@ def test_calls_in_a_wrong_order_are_refused_in_words(whole: Path, tmp_path: Path
     slave.freeInstance()
 
 
+@pytest.mark.parametrize("ends", ["instantiated", "initializing", "reset", "running"])
+def test_components_are_terminated_where_they_were_initialized_alone(
+    foreign: Callable[[str], Path], tmp_path: Path, ends: str
+) -> None:
+    """FMI 2.0.4, 4.2.4: fmi2Terminate may be called after initialization mode; the component warns of another call."""
+    path = mbsfmu.export_coupled([foreign("dahlquist")], tmp_path / "whole.fmu", step=STEP, stop=STOP)
+    messages: list[str] = []
+    slave = slave_of(path, tmp_path / "whole", messages)
+    if ends != "instantiated":
+        slave.setupExperiment(startTime=0.0)
+        slave.enterInitializationMode()
+    if ends in ("running", "reset"):
+        slave.exitInitializationMode()
+    if ends == "reset":
+        slave.reset()
+    slave.freeInstance()
+    assert messages == []
+
+
 def output_of(path: Path) -> int:
     """Return the value reference of the first output of an FMU."""
     variables = fmpy.read_model_description(str(path)).modelVariables

@@ -80,18 +80,22 @@ EXPORT fmi2Status fmi2EnterInitializationMode(fmi2Component component)
 EXPORT fmi2Status fmi2ExitInitializationMode(fmi2Component component)
 {
     update(&((Unit *)component)->values);
+    ((Unit *)component)->initialized = 1;
     return fmi2OK;
 }
 
 EXPORT fmi2Status fmi2Terminate(fmi2Component component)
 {
     note_life(component);
+    if (!((Unit *)component)->initialized)
+        refuse(component, fmi2Warning, "terminated before it was initialized");
     return fmi2OK;
 }
 
 EXPORT fmi2Status fmi2Reset(fmi2Component component)
 {
     Values *values = &((Unit *)component)->values;
+    ((Unit *)component)->initialized = 0;
     memset(values, 0, sizeof *values);
     start(values);
     return fmi2OK;

@@ -33,8 +33,9 @@ typedef struct {
     char name[TEXT_LENGTH];
     fmi2CallbackLogger logger;
     fmi2ComponentEnvironment environment;
-    double flushed; /* no state of an earlier time will be set any more, s */
-    int dead;       /* whether an error was fatal */
+    double flushed;  /* no state of an earlier time will be set any more, s */
+    int dead;        /* whether an error was fatal */
+    int initialized; /* whether initialization mode was left */
 } Unit;
 
 /* Sets start values. */

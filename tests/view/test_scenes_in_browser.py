@@ -98,6 +98,8 @@ def test_the_pin_is_where_circles_meet(browser: Chromium, page: Path) -> None:
         assert hypot(pin[0] - x, pin[1] - y) == pytest.approx(2.0**0.5, rel=1e-5)
         assert hypot(pin[0], pin[1] + 1.0) == pytest.approx(2.0, rel=1e-5)
         assert z == pin[2] == pytest.approx(0.0, abs=1e-9)
+        eye = f"{SCENE}.runs[0].lines[0].eyes[1].getWorldPosition(new THREE.Vector3()).toArray()"
+        assert browser.evaluate(eye) == pytest.approx(point(browser, "rocker.centre"), abs=1e-6), "of the cylinder"
         group = browser.evaluate(f"{SCENE}.runs[0].bodies[0].matrixWorld.elements")
         angle = np.arctan2(y, x)
         assert group[:3] == pytest.approx([cos(angle), sin(angle), 0.0], abs=1e-6)

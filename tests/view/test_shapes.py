@@ -80,6 +80,12 @@ def test_no_result_no_unit_and_no_key_follows_from_shapes(tmp_path: Path) -> Non
     assert descriptions[0] == descriptions[1]
 
 
+def test_a_strip_is_a_plate_however_narrow_and_far_away() -> None:
+    """Of 10 m by 1 mm, at 100 m from the frame."""
+    outline = ((100.0, 100.0), (110.0, 100.0), (110.0, 100.001), (100.0, 100.001))
+    assert PlateShape(outline=outline, thickness=0.001).outline == outline
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -67,6 +67,7 @@ def test_built_in_models_are_plausible(circuit: str) -> None:
             [f"throttle 'throttle': orifice_diameter is 6 m, more than 0.5 m, {MEANT}"],
         ),
         ("hose_1", {"bulk_modulus": 150.0}, [f"hose 'hose_1': bulk_modulus is 150 Pa, less than 1e+06 Pa, {MEANT}"]),
+        ("hose_1", {"volume": 0.6}, [f"hose 'hose_1': volume is 0.6 m3, more than 0.5 m3, {MEANT}"]),
     ],
 )
 def test_numbers_in_other_units_are_told(name: str, fields: dict[str, float], sentences: list[str]) -> None:

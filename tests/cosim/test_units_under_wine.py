@@ -92,6 +92,14 @@ def test_none_where_the_fmu_gives_none(library: Echo) -> None:
     assert library.instantiate("none") is None
 
 
+def test_an_instance_that_is_freed_leaves_nothing_open(library: Echo) -> None:
+    before = sorted(os.listdir("/proc/self/fd"))
+    library.component = library.instantiate("freed")
+    assert library.component
+    library.call("FreeInstance")
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
 def test_values_cross_by_bits(echo: Echo) -> None:
     values = array(c_double, *[9.0] * 5)
     assert echo.call("GetReal", array(c_uint, 1, 2, 7, 4000000000, 0), c_size_t(5), values) == 0

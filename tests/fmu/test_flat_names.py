@@ -32,6 +32,8 @@ NAMES = st.lists(st.lists(PARTS, min_size=1, max_size=4).map(".".join), unique=T
         ("end", "end_"),
         ("double", "double_"),
         ("_hidden", "hidden"),
+        (f"{'a' * 31}.{'b' * 31}", f"{'a' * 31}_{'b' * 31}"),
+        (f"{'a' * 40}.{'b' * 40}", f"{'a' * 31}__{'b' * 30}"),  # of 63 characters, as the one before
     ],
 )
 def test_flat_names_are_those_of_the_page(name: str, flat: str) -> None:

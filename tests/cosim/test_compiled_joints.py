@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,10 @@ def test_every_kind(chained: list[Path], both: Run, made: list[int], kind: str, 
 
 
 def test_joints_of_three_fmus(tmp_path: Path, both: Run, made: list[int]) -> None:
-    """Each multiplier moves two of them; the middle one is free, and has two handles."""
+    """Each multiplier moves two of them; the middle one is free, and has two handles.
+
+    Gaps are held to the tolerances of their joints, and so is what opens in a step.
+    """
     fmus = [export_half(part, tmp_path) for part in four_bar_thirds()]
     joints = ["spherical:crank.load+seen=coupler.load_a+seen_a", "spherical:coupler.load_b+seen_b=rocker.load+seen"]
     result = both(fmus, joints=joints, step=2e-3, stop=0.1, parameters=inside("crank", "coupler", "rocker", step=1e-3))
@@ -64,6 +68,11 @@ def test_joints_of_three_fmus(tmp_path: Path, both: Run, made: list[int]) -> Non
         np.testing.assert_allclose(
             result[f"coupler.seen_b.position.{axis}"], result[f"rocker.seen.position.{axis}"], atol=1e-9
         )
+    tight = [
+        replace(CoupledJoint.parse(joint), tolerance=limit) for joint, limit in zip(joints, (1e-6, 1e-9), strict=True)
+    ]
+    with Cosimulation(fmus, joints=tight, step=2e-3, stop=0.1) as run:
+        np.testing.assert_array_equal(run._algorithm._limits, np.repeat([1e-6, 1e-9, 1e-6, 1e-9], 3))
 
 
 def test_redundant_components(tmp_path: Path, both: Run, made: list[int]) -> None:

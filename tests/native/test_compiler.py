@@ -12,6 +12,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.compiling import compilation, compiler, kept
+from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.native.literals import strings
@@ -42,6 +43,14 @@ def test_zig_keeps_what_it_makes_beside_the_sources_where_there_is_no_home(
         monkeypatch.delenv("HOME") if home is None else monkeypatch.setenv("HOME", home)
         compilation.call_compilers([says], tmp_path)
         assert (tmp_path / "said").read_text() == expected
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere no signal ends a program")
+def test_a_compiler_that_a_signal_ends_has_failed(tmp_path: Path) -> None:
+    """As where there is no memory left: its return code is negative, and it says nothing."""
+    ended = ["/bin/sh", "-c", "kill -KILL $$"]
+    with pytest.raises(CompilerError, match=r"/bin/sh refuses the generated sources: it gives no reason"):
+        compilation.call_compilers([ended], tmp_path)
 
 
 def test_foreign_platform_needs_the_cross_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,14 +37,6 @@ def test_a_minimum_in_closed_form() -> None:
     assert found.model.simulation().get("spring.stiffness") == found["mechanism.spring.stiffness"]
 
 
-def test_an_objective_that_is_zero_at_first_has_the_magnitude_of_its_changes() -> None:
-    """x(t) = x(0) cos(√(k/m) t) is least with the least x(0), be it of 10 pm."""
-    begin = {**MODEL.start, "mechanism.slider.displacement_start": 0.0}
-    model = MODEL.model_copy(update={"start": begin})
-    found = model.optimize("end(slider.displacement)", {"slider.displacement_start": (-1e-11, 2e-11)}, stop=0.05)
-    assert (found.first, found["slider.displacement_start"]) == (0.0, -1e-11)
-
-
 def test_a_constraint_in_closed_form() -> None:
     """Of the least velocity −0.3 √(k/m) with the largest one at most 1.5 m/s the minimum is at k = m (1.5 / 0.3)²."""
     limit = "max(slider.velocity)<=1.5"

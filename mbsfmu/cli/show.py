@@ -79,6 +79,7 @@ def command(
     \b
     Example: mbsfmu show four-bar --variables
     Example: mbsfmu show theirs.fmu --variables
+    Example: mbsfmu show theirs.fmu --variables --set size=5
     Example: mbsfmu show four-bar --html four-bar.html --stop 2 --live
     """
     moving = page or gltf
@@ -86,13 +87,15 @@ def command(
     refuse_same_files(json_file, page, gltf, inputs=[model, *parts])
     of_motion = {"stop": stop, "set": assignments or None, **options}
     without = [name for name, value in of_motion.items() if value is not None]
+    if is_source(model) and not moving:
+        without = [name for name in without if name != "set"]  # sizes of arrays follow structural parameters
     if without and not moving:
         raise InputError(f"--{without[0]} is of the motion; say where that is to be shown, by --html page.html")
     if is_source(model):
         if moving or live:
             given = "--gltf" if gltf and not page else "--html"
             raise InputError(f"{model} is refused with {given}: only models of mbsfmu are shown in motion")
-        content = overview(model)
+        content = overview(model, assigned(assignments))
         write_json(json_file, content)
         print_source(content, contents, variables)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System
 
 
-def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
+def overview(
+    model: CoupledModel | str | os.PathLike[str], parameters: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the overview that `mbsfmu show --json` writes.
 
     Of an FMU or SSP file: see `source_overview`. Of a model: `model`, `description`, `stop_time` and `step` in s;
@@ -32,10 +34,13 @@ def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        When a file is not there, or cannot be read.
+        When a file is not there, or cannot be read, or `parameters`, values of structural parameters of FMUs, are
+        refused.
     """
     if not isinstance(model, CoupledModel):
-        return source_overview(model)
+        return source_overview(model, parameters)
+    if parameters:
+        raise InputError(f"the model {model.name} has no structural parameters; FMUs and packages have")
     systems = model.system().parts
     return {
         "model": model.name,

@@ -182,14 +182,22 @@ def coupled_code(
                 "FMUs cannot"
             )
         files = _Files.of(graph, places)
-        instances = stack.enter_context(instantiate(graph))
+        instances = stack.enter_context(instantiate(graph, parameters=parameters))
+        for component, instance in instances.items():
+            for variable, value in instance.configured.items():
+                raise InputError(
+                    f"{component}.{variable} is set to {value}: it is a structural parameter, which keeps its start "
+                    "value in an FMU of coupled FMUs"
+                )
         graph = connect_elements(graph, instances)
         check_connections(graph, instances)
         for connection in graph.connections:
             if is_text(connection, instances):
                 raise InputError(f"connection {connection} is of type String, which an FMU of coupled FMUs lacks")
         values = by_instance(behind_connectors(parameters or {}, graph), instances)
-        graph = replace(graph, parameters={**graph.parameters, **values})
+        starts = {**graph.parameters, **values}
+        unset = {(name, each) for name, instance in instances.items() for each in instance.structural}
+        graph = replace(graph, parameters={end: value for end, value in starts.items() if end not in unset})
         made = _Coupled(graph, _components(instances), chosen, files)
         description, sources = made.described(name, fmi)
         yield CoupledCode(description, sources, {**_MAINS, f"fmi{fmi}.c": "-O1"}, files)

@@ -17,6 +17,7 @@ from typing import Any
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import all_elements
+from mbsfmu.cosim.fmus.structural_parameters import STRUCTURAL, sized_by
 from mbsfmu.cosim.fmus.variable_descriptions import (
     described_aliases,
     described_measurement_units,
@@ -123,7 +124,11 @@ class FmuSubject(Subject):
                 units |= self._described(name, graph)
             if package is None:
                 self._fmus = {name: file.read_bytes() for name, file in graph.units.items()}
-        units |= {each.name: each.unit for each in graph.inputs}
+        for each in graph.inputs:
+            if refused := self._refusals.get(self.known_name(".".join(each.end))):
+                self._refusals[each.name] = refused
+            else:
+                units[each.name] = each.unit
         self.units = units
         self._outputs |= {each.name: each.unit.name or "1" for each in graph.outputs}
         self.name = ", ".join(graph.units) if package is None else package.stem
@@ -138,10 +143,16 @@ class FmuSubject(Subject):
         """Return the units of the variables of an FMU that can be varied; take in its others."""
         file = graph.units[name]
         units: dict[str, UnitOfMeasurement] = {}
-        with closing(Archive(file, graph.exchanged.get(name), graph.called.get(file))) as archive:
+        with closing(Archive(file, graph.exchanged.get(name), graph.called.get(file))) as read:
+            starts = {variable: value for (unit, variable), value in graph.parameters.items() if unit == name}
+            archive = read.configured_with(name, starts)
             for flat, structured in archive.flat_names.items():
                 self._aliases[f"{name}.{flat}"] = f"{name}.{structured}"
-            refusals = {each.name: refused_start(each.described) for each in all_elements(archive.description)}
+            shaping = _shaping(archive.description)
+            refusals = {
+                each.name: shaping.get(each.name, refused_start(each.described))
+                for each in all_elements(archive.description)
+            }
             behind = described_aliases(archive.description)
             aliases = {alias: behind[alias] for alias, refused in refusals.items() if alias in behind and not refused}
             self._aliases |= {f"{name}.{alias}": f"{name}.{variable}" for alias, variable in aliases.items()}
@@ -198,6 +209,24 @@ class FmuSubject(Subject):
         del first
         run = FmuStudy(self._package, self._fmus, self._connections, tuple(self._outputs), self._inputs, chosen.stop)
         return PreparedStudy(run, [(point,) for point in points], self._outputs)
+
+
+def _shaping(description: Any) -> dict[str, str]:
+    """Return why structural parameters cannot be varied, by name: all points have results of the same names.
+
+    Those that no output has its size by can be, and have nothing here.
+    """
+    arrays = sized_by(description)
+    shaping = {}
+    for each in description.modelVariables:
+        if each.causality == STRUCTURAL:
+            outputs = [array.name for array in arrays.get(each.valueReference, ()) if array.causality == "output"]
+            shaping[each.name] = (
+                f"it is a structural parameter, and the output {outputs[0]} would have other elements at each point"
+                if outputs
+                else ""
+            )
+    return shaping
 
 
 def _packed(package: Path) -> bytes:

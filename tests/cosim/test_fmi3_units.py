@@ -15,7 +15,7 @@ import pytest
 from cosim.linear_units import CONNECTIONS, change_description
 from foreign_fmus import compiler
 
-from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate, sweep
+from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationResult
 from mbsfmu.cosim.fmus.archive import Archive
@@ -387,14 +387,3 @@ def test_binary_start_values(foreign: Unit) -> None:
     for value in ("012", "0x01", 3, 1.5):
         with pytest.raises(InputError, match=r"receiver\.message is .*; it must be bytes, or two hexadecimal digits"):
             cosimulate(receiver, parameters={"receiver.message": value}, step=0.5, stop=0.5)
-
-
-def test_structural_parameters_keep_their_start_values(foreign: Unit) -> None:
-    """Set outside of configuration mode they would leave arrays of another size behind them."""
-    receiver = str(foreign("receiver"))
-    for value in (2, "5"):
-        with pytest.raises(InputError, match=rf"size cannot be set to {value}: .* keeps its start value here, 3"):
-            cosimulate(receiver, parameters={"receiver.size": value}, step=0.5, stop=0.5)
-    cosimulate(receiver, parameters={"receiver.size": 3, "receiver.vector": [4.0, 5.0, 6.0]}, step=0.5, stop=0.5)
-    with pytest.raises(InputError, match="size cannot be varied: it is a structural parameter"):
-        sweep([receiver], {"size": [2.0]}, stop=0.5)

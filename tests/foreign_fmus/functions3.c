@@ -9,13 +9,19 @@ static Status refuse(Unit *unit, Status status, const char *why)
 
 static Status in_wrong_mode(Unit *unit, const char *function)
 {
-    static const char *const modes[] = {"instantiated", "initialization mode", "step mode", "event mode", "terminated"};
+    static const char *const modes[] = {"instantiated", "initialization mode", "step mode", "event mode", "terminated",
+                                        "configuration mode"};
     char why[256];
     snprintf(why, sizeof why, "%s is not allowed in %s", function, modes[unit->mode]);
     return refuse(unit, ERROR, why);
 }
 
 #define COUNT (sizeof variables / sizeof *variables)
+#ifdef SIZE_OF
+#define CONFIGURES
+#else
+#define SIZE_OF(VALUES, REFERENCE) ((void)(VALUES), variables[REFERENCE].size)
+#endif
 
 EXPORT3 const char *fmi3GetVersion(void) { return "3.0"; }
 
@@ -135,9 +141,11 @@ EXPORT3 Status fmi3DoStep(void *component, double time, double step, bool final,
 static bool may_set(const Unit *unit, Use use)
 {
     switch (unit->mode) {
+    case CONFIGURATION:
+        return use == STRUCTURAL;
     case INSTANTIATED:
     case INITIALIZATION:
-        return use != NEITHER;
+        return use != NEITHER && use != STRUCTURAL;
     case STEP:
         return use == INPUT || (use == DISCRETE_INPUT && !unit->uses_events);
     case EVENT:
@@ -148,13 +156,13 @@ static bool may_set(const Unit *unit, Use use)
 }
 
 /* Whether references are of variables of a type with so many values. */
-static bool fit(const uint32_t *references, size_t count, Type type, size_t value_count)
+static bool fit(const Values *values, const uint32_t *references, size_t count, Type type, size_t value_count)
 {
     size_t sum = 0;
     for (size_t i = 0; i < count; i++) {
         if (references[i] >= COUNT || variables[references[i]].type != type)
             return false;
-        sum += variables[references[i]].size;
+        sum += SIZE_OF(values, references[i]);
     }
     return sum == value_count;
 }
@@ -163,11 +171,11 @@ static bool fit(const uint32_t *references, size_t count, Type type, size_t valu
     EXPORT3 Status fmi3Get##NAME(void *component, const uint32_t *references, size_t count, TYPE *values, size_t n)    \
     {                                                                                                                  \
         Unit *unit = component;                                                                                        \
-        if (!fit(references, count, KIND, n))                                                                          \
+        if (!fit(&unit->values, references, count, KIND, n))                                                           \
             return refuse(unit, ERROR, "fmi3Get" #NAME " of other variables or of another number of values");          \
         update(&unit->values);                                                                                         \
         for (size_t i = 0; i < count; i++)                                                                             \
-            for (size_t k = 0; k < variables[references[i]].size; k++)                                                 \
+            for (size_t k = 0; k < SIZE_OF(&unit->values, references[i]); k++)                                         \
                 *values++ = unit->values.MEMBER[variables[references[i]].first + k];                                   \
         return OK;                                                                                                     \
     }                                                                                                                  \
@@ -175,12 +183,12 @@ static bool fit(const uint32_t *references, size_t count, Type type, size_t valu
                                  size_t n)                                                                             \
     {                                                                                                                  \
         Unit *unit = component;                                                                                        \
-        if (!fit(references, count, KIND, n))                                                                          \
+        if (!fit(&unit->values, references, count, KIND, n))                                                           \
             return refuse(unit, ERROR, "fmi3Set" #NAME " of other variables or of another number of values");          \
         for (size_t i = 0; i < count; i++) {                                                                           \
             if (!may_set(unit, variables[references[i]].use))                                                          \
                 return in_wrong_mode(unit, "fmi3Set" #NAME);                                                           \
-            for (size_t k = 0; k < variables[references[i]].size; k++)                                                 \
+            for (size_t k = 0; k < SIZE_OF(&unit->values, references[i]); k++)                                         \
                 unit->values.MEMBER[variables[references[i]].first + k] = *values++;                                   \
         }                                                                                                              \
         return OK;                                                                                                     \
@@ -201,11 +209,11 @@ ACCESS(Boolean, bool, boolean, BOOLEAN)
 EXPORT3 Status fmi3GetString(void *component, const uint32_t *references, size_t count, const char **values, size_t n)
 {
     Unit *unit = component;
-    if (!fit(references, count, STRING, n))
+    if (!fit(&unit->values, references, count, STRING, n))
         return refuse(unit, ERROR, "fmi3GetString of other variables or of another number of values");
     update(&unit->values);
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < variables[references[i]].size; k++)
+        for (size_t k = 0; k < SIZE_OF(&unit->values, references[i]); k++)
             *values++ = unit->values.string[variables[references[i]].first + k];
     return OK;
 }
@@ -214,12 +222,12 @@ EXPORT3 Status fmi3SetString(void *component, const uint32_t *references, size_t
                              size_t n)
 {
     Unit *unit = component;
-    if (!fit(references, count, STRING, n))
+    if (!fit(&unit->values, references, count, STRING, n))
         return refuse(unit, ERROR, "fmi3SetString of other variables or of another number of values");
     for (size_t i = 0; i < count; i++) {
         if (!may_set(unit, variables[references[i]].use))
             return in_wrong_mode(unit, "fmi3SetString");
-        for (size_t k = 0; k < variables[references[i]].size; k++)
+        for (size_t k = 0; k < SIZE_OF(&unit->values, references[i]); k++)
             snprintf(unit->values.string[variables[references[i]].first + k], TEXT_LENGTH, "%s", *values++);
     }
     return OK;
@@ -252,19 +260,42 @@ EXPORT3 Status fmi3GetDirectionalDerivative(void *component, const uint32_t *unk
                                             size_t seed_count, double *sensitivity, size_t sensitivity_count)
 {
     Unit *unit = component;
-    if (!fit(unknowns, unknown_count, FLOAT64, sensitivity_count) || !fit(knowns, known_count, FLOAT64, seed_count))
+    if (!fit(&unit->values, unknowns, unknown_count, FLOAT64, sensitivity_count) || !fit(&unit->values, knowns, known_count, FLOAT64, seed_count))
         return refuse(unit, ERROR, "derivatives of other variables or of another number of values");
     for (size_t i = 0; i < unknown_count; i++)
-        for (size_t k = 0; k < variables[unknowns[i]].size; k++) {
+        for (size_t k = 0; k < SIZE_OF(&unit->values, unknowns[i]); k++) {
             const double *direction = seed;
             double sum = 0.0;
             for (size_t j = 0; j < known_count; j++)
-                for (size_t l = 0; l < variables[knowns[j]].size; l++)
+                for (size_t l = 0; l < SIZE_OF(&unit->values, knowns[j]); l++)
                     sum += *direction++ * derivative(&unit->values, unknowns[i], k, knowns[j], l);
             *sensitivity++ = sum;
         }
     return OK;
 }
+
+#ifdef CONFIGURES
+EXPORT3 Status fmi3EnterConfigurationMode(void *component)
+{
+    Unit *unit = component;
+    if (unit->mode != INSTANTIATED)
+        return in_wrong_mode(unit, "fmi3EnterConfigurationMode");
+    unit->mode = CONFIGURATION;
+    return OK;
+}
+
+EXPORT3 Status fmi3ExitConfigurationMode(void *component)
+{
+    Unit *unit = component;
+    if (unit->mode != CONFIGURATION)
+        return in_wrong_mode(unit, "fmi3ExitConfigurationMode");
+    const char *why = configured(&unit->values);
+    if (why)
+        return refuse(unit, ERROR, why);
+    unit->mode = INSTANTIATED;
+    return OK;
+}
+#endif
 
 /* What a library must have and these units do not do. */
 #define MISSING(NAME)                                                                                                  \
@@ -272,7 +303,9 @@ EXPORT3 Status fmi3GetDirectionalDerivative(void *component, const uint32_t *unk
 #define NO_INSTANCE(NAME)                                                                                              \
     EXPORT3 void *NAME(void) { return NULL; }
 
+#ifndef HAS_STATES
 NO_INSTANCE(fmi3InstantiateModelExchange)
+#endif
 NO_INSTANCE(fmi3InstantiateScheduledExecution)
 MISSING(fmi3Reset)
 MISSING(fmi3GetBinary)
@@ -287,8 +320,10 @@ MISSING(fmi3SerializedFMUStateSize)
 MISSING(fmi3SerializeFMUState)
 MISSING(fmi3DeserializeFMUState)
 MISSING(fmi3GetAdjointDerivative)
+#ifndef CONFIGURES
 MISSING(fmi3EnterConfigurationMode)
 MISSING(fmi3ExitConfigurationMode)
+#endif
 MISSING(fmi3GetIntervalDecimal)
 MISSING(fmi3GetIntervalFraction)
 MISSING(fmi3GetShiftDecimal)
@@ -298,6 +333,7 @@ MISSING(fmi3SetIntervalFraction)
 MISSING(fmi3SetShiftDecimal)
 MISSING(fmi3SetShiftFraction)
 MISSING(fmi3EvaluateDiscreteStates)
+#ifndef HAS_STATES
 MISSING(fmi3EnterContinuousTimeMode)
 MISSING(fmi3CompletedIntegratorStep)
 MISSING(fmi3SetTime)
@@ -308,5 +344,6 @@ MISSING(fmi3GetContinuousStates)
 MISSING(fmi3GetNominalsOfContinuousStates)
 MISSING(fmi3GetNumberOfEventIndicators)
 MISSING(fmi3GetNumberOfContinuousStates)
+#endif
 MISSING(fmi3GetOutputDerivatives)
 MISSING(fmi3ActivateModelPartition)

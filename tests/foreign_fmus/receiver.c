@@ -5,14 +5,15 @@
 #define HAS_EVENT_MODE 0
 #define TAKES_BINARY
 
-enum { COUNT_OF_BYTES, SUM_OF_BYTES, VECTOR, MESSAGE, SIZE };
+enum { COUNT_OF_BYTES, SUM_OF_BYTES, VECTOR, MESSAGE, SIZE, TIME };
 
 static const Variable variables[] = {
     {FLOAT64, 0, 1, NEITHER}, {FLOAT64, 1, 1, NEITHER}, {FLOAT64, 2, 3, INPUT}, {STRING, 0, 1, NEITHER}, {UINT64, 0, 1, NEITHER},
+    {FLOAT64, 5, 1, NEITHER},
 };
 
 static void start(Values *values) { values->uint64[0] = 3; }
-static void update(Values *values) { (void)values; }
+static void update(Values *values) { values->float64[5] = values->time; }
 
 static Status advance(Values *values, double to, Outcome *outcome)
 {

@@ -1,7 +1,8 @@
 /* What every FMU of FMI 3.0 of this folder has: variables by type, and the functions that functions3.c calls.
  *
  * A unit defines UNIT_TOKEN, HAS_EVENT_MODE, its variables in `variables`, whose places are the value references, and
- * the functions below, and includes functions3.c at its end. Calls in a wrong mode are refused.
+ * the functions below, and includes functions3.c at its end. Calls in a wrong mode are refused. One that has sizes
+ * defines SIZE_OF(values, reference), the present number of values of a variable, and `configured`.
  */
 #ifndef UNIT3_H
 #define UNIT3_H
@@ -19,13 +20,13 @@
 #define EXPORT3 __attribute__((visibility("default")))
 #endif
 
-#define MOST_VALUES 16
+#define MOST_VALUES 64
 #define TEXT_LENGTH 64
 
 typedef enum { OK, WARNING, DISCARD, ERROR, FATAL } Status;
 typedef enum { FLOAT32, FLOAT64, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, BOOLEAN, STRING } Type;
-typedef enum { INSTANTIATED, INITIALIZATION, STEP, EVENT, TERMINATED } Mode;
-typedef enum { NEITHER, INPUT, DISCRETE_INPUT, SETTABLE } Use;
+typedef enum { INSTANTIATED, INITIALIZATION, STEP, EVENT, TERMINATED, CONFIGURATION } Mode;
+typedef enum { NEITHER, INPUT, DISCRETE_INPUT, SETTABLE, STRUCTURAL } Use;
 
 typedef struct {
     Type type;
@@ -76,6 +77,10 @@ static void update(Values *values);
 static Status advance(Values *values, double to, Outcome *outcome);
 /* Handles an event. */
 static void handle(Values *values);
+#ifdef SIZE_OF
+/* Takes structural parameters at the end of configuration mode; the reason why it does not otherwise. */
+static const char *configured(Values *values);
+#endif
 /* Derivatives of outputs by inputs: of values of two variables. */
 static double derivative(const Values *values, size_t unknown, size_t unknown_place, size_t known, size_t known_place);
 

@@ -187,6 +187,12 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
                 f"connection {connection}: {instances[to_name].called(entry)} of {to_name} is driven twice"
             )
         driven.add(connection.target)
+    for exposed in (*graph.inputs, *graph.outputs):
+        instance = instances[exposed.end[0]]
+        variable = instance.known_name(exposed.end[1])
+        if variable not in instance.variables and variable not in instance.arrays:
+            near = closest_match(variable, instance.variables)
+            raise InputError(f"connector {exposed.name}: {instance.name} has no variable '{exposed.end[1]}'; {near}")
     for exposed in graph.inputs:
         instance = instances[exposed.end[0]]
         variable = instance.known_name(exposed.end[1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from mbsfmu.base.scratch import remove_scratch, scratch_folder
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.cosim.fmus.flat_names import structured_names
 from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.fmus.structural_parameters import described_with, structural_values
 from mbsfmu.cosim.fmus.wine.bridge import WINDOWS, bridge, why_not_bridged
 
 PLATFORMS = {"1.0": fmpy.platform, "2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
@@ -66,6 +69,8 @@ class Archive:
         What messages call it.
     folder
         What it is unpacked into.
+    configured
+        Values of structural parameters that the description has been changed to, by name.
     under_wine
         Whether it has a library for Windows alone, which Wine runs.
 
@@ -90,6 +95,7 @@ class Archive:
             first = "" if self.exchanged and exchanged else ", and none of FMI 1.0 for co-simulation"
             found = self._interface(version)
             raise InputError(f"{called} is no FMI 2.0 or 3.0 FMU for {wanted}{first} (it is {found})")
+        self.configured: Mapping[str, Any] = {}
         self.intermediate: frozenset[int] = frozenset()
         if version == "1.0":
             self._read_first_version(root)
@@ -110,6 +116,29 @@ class Archive:
                 cause = reason(error) if isinstance(error, OSError) else str(error).strip()
                 raise InputError(f"{called} cannot be unpacked: {cause}") from None
             raise
+
+    def configured_with(self, name: str, values: Mapping[str, Any]) -> Archive:
+        """Return the same FMU, described as it is with values of structural parameters.
+
+        Parameters
+        ----------
+        name
+            Name of its instance, for messages.
+        values
+            Start values of any variables by name.
+
+        Raises
+        ------
+        InputError
+            As of `structural_values`.
+        """
+        known = {self.flat_names.get(each, each): value for each, value in values.items()}
+        changed = structural_values(name, self.description, known)
+        if not changed:
+            return self
+        result = copy(self)
+        result.description, result.configured = described_with(self.description, changed), changed
+        return result
 
     def _interface(self, version: str | None) -> str:
         """Return the interface of an FMU that cannot be run."""

@@ -73,6 +73,7 @@ class Fmi3Instance(Fmi3Library):
             logger.warning("%s says that it has event mode, but gives no instance with it; it runs without", name)
             self.has_events = False
             self._instantiated()
+        self._configure()
         self._do_step = self.function("fmi3DoStep", (c_void_p, c_double, c_double, c_bool, *[c_void_p] * 4))
         event_info = (Report.event, Report.ends, Report.early, Report.reached)
         self._outcome = tuple(byref(self.report, each.offset) for each in event_info)

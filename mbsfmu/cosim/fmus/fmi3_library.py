@@ -16,7 +16,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import ArrayElement
 from mbsfmu.cosim.fmus.event_iteration import Update, next_event
-from mbsfmu.cosim.fmus.fmu_instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
 from mbsfmu.cosim.fmus.library_instance import Dialect, LibraryInstance
 
 _BITS = (8, 16, 32, 64)
@@ -95,6 +95,26 @@ class Fmi3Library(LibraryInstance, ABC):
                 )
 
         return fmi3.fmi3LogMessageCallback(log)
+
+    def _configure(self) -> None:
+        """Set structural parameters in configuration mode [FMI 3.0.2, section 2.3.3].
+
+        Raises
+        ------
+        FmuError
+            When the FMU refuses; the instance is freed.
+        """
+        if not self.configured:
+            return
+        try:
+            self._call("enterConfigurationMode")
+            for name, value in self.configured.items():
+                self._set(self.element(name), value)
+            self._call("exitConfigurationMode")
+        except FmuError as error:
+            self.close()
+            values = " and ".join(f"{name} = {value}" for name, value in self.configured.items())
+            raise FmuError(f"{error}; {values} was to be set in configuration mode", error.fatal) from None
 
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
         """Set up the experiment, times in s; the tolerance of the FMU's own solver is what it suggests by default."""

@@ -151,6 +151,10 @@ class Instance(ABC):
         Names of variables and arrays by the flat ones of the FMU; nothing where its names are structured.
     aliases
         The variable behind each other name of it, by that name: what is written to one is written to the other.
+    structural
+        Structural parameters, which are set before the run alone.
+    configured
+        Values of those that differ from the description of the FMU, with which it was instantiated.
     wide
         Variables that are integers of 64 bits.
     unread
@@ -201,6 +205,8 @@ class Instance(ABC):
     steps_apart: ClassVar[bool] = False
     """Whether a step can be begun and waited for later, while others step."""
     variables: Mapping[str, Variable]
+    structural: frozenset[str] = frozenset()
+    configured: Mapping[str, Any] = MappingProxyType({})
     wide: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
     kinds: Mapping[str, str]

@@ -29,8 +29,9 @@ from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import ArrayElement, all_elements, described_arrays
 from mbsfmu.cosim.fmus.environment import environment, restore_environment
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuEnded, FmuError, Instance, Port
+from mbsfmu.cosim.fmus.structural_parameters import STRUCTURAL
 from mbsfmu.cosim.fmus.variable_descriptions import (
-    ALLOWED,
+    accepted_value,
     described_aliases,
     described_dependencies,
     described_derivatives,
@@ -40,11 +41,9 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
     is_start,
     kind_of,
     refused_start,
-    typed_value,
     unit_name,
 )
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.variables import out_of_range
 
 _EXACT = 2**53
 """Integers beyond this magnitude are not all floating-point numbers."""
@@ -477,6 +476,8 @@ class LibraryInstance(Instance):
         self.gives_rates = int(getattr(interface, "maxOutputDerivativeOrder", 0) or 0) >= 1
         self.gives_directional_derivatives = bool(interface.providesDirectionalDerivative)
         self.takes_any_step = archive.exchanged or bool(interface.canHandleVariableCommunicationStepSize)
+        self.structural = frozenset(each.name for each in elements if each.described.causality == STRUCTURAL)
+        self.configured = archive.configured
         self.wide = frozenset(each.name for each in elements if each.described.type in _WIDE)
         self.rounded: set[str] = set()
         self.is_stepping = False
@@ -729,22 +730,11 @@ class LibraryInstance(Instance):
         if name not in self._elements:
             raise InputError(f"{self.name} has no variable '{name}'; {closest_match(name, self._elements)}")
         element = self._elements[name]
-        if element.described.causality == "structuralParameter":  # set in configuration mode alone
-            if is_start(element, value):
+        if element.described.causality == STRUCTURAL:  # set in configuration mode alone
+            if is_start(element.described, value, self.units[name]):
                 return
             raise InputError(f"{self.name}.{name} cannot be set to {value}: {refused_start(element.described)}")
-        try:
-            typed = typed_value(element.described, value, self.units[name])
-        except InputError as error:
-            raise InputError(f"{self.name}.{name}: {error}") from None
-        except (ValueError, TypeError):
-            raise InputError(f"{self.name}.{name} is {value!r}; it must be {ALLOWED[self.kinds[name]]}") from None
-        refused = (
-            "" if isinstance(typed, (str, bytes)) else out_of_range(f"{self.name}.{name}", self.variables[name], typed)
-        )
-        if refused:
-            raise InputError(refused)
-        self._set(element, typed)
+        self._set(element, accepted_value(f"{self.name}.{name}", element.described, self.variables[name], value))
         self.sent.clear()
         for port in self.partial:
             port.refresh()

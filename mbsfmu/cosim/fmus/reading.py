@@ -64,6 +64,7 @@ def read_fmu(path: Path, called: str | None = None) -> ReadFmu:
             _check_version(called, root.get("fmiVersion") or "")
         description = fmpy.read_model_description(str(path), validate=False)
         _add_differences(description, root)
+        _add_bounds(description, root)
     except InputError:
         raise
     except Exception as error:  # FMPy raises bare exceptions here
@@ -100,3 +101,12 @@ def _add_differences(description: Any, root: Any) -> None:
     for variable in description.modelVariables:
         original = getattr(variable, "alias", None) or variable
         variable.relativeQuantity = relative.get(original.name)
+
+
+def _add_bounds(description: Any, root: Any) -> None:
+    """Add the bounds of unsigned integers, which FMPy leaves out."""
+    nodes = {each.get("name"): each for each in root.iterfind("ModelVariables/*") if str(each.tag).startswith("UInt")}
+    for variable in description.modelVariables:
+        original = getattr(variable, "alias", None) or variable
+        if (node := nodes.get(original.name)) is not None:
+            variable.min, variable.max = node.get("min"), node.get("max")

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.fmus.elements import ArrayElement, all_elements, elements_of
 from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
-from mbsfmu.modelling.variables import Causality, Variability, Variable
+from mbsfmu.modelling.variables import Causality, Variability, Variable, out_of_range
 
 _KINDS = {
     **dict.fromkeys(("Float32", "Float64"), "Real"),
@@ -70,7 +71,7 @@ def refused_start(described: Any) -> str:
     if described.variability == "constant":
         return "it is a constant"
     if described.causality == "structuralParameter":
-        return f"it is a structural parameter, which keeps its start value here, {described.start}"
+        return f"it is a structural parameter, which is set before the run alone; it is {described.start}"
     if described.type == "Clock":
         return "it is a Clock, which ticks and has no value"
     if described.causality in ("parameter", "input"):
@@ -80,12 +81,6 @@ def refused_start(described: Any) -> str:
     if described.start is None:
         return f"it is {with_article(described.causality or 'local')} without a start value"
     return ""
-
-
-def is_start(element: ArrayElement, value: Any) -> bool:
-    """Return whether a value is the start value of a described integer."""
-    starts = str(element.described.start).split()
-    return str(value).strip() == starts[element.place if len(starts) > 1 else 0]
 
 
 def described_dependencies(unknowns: Iterable[Any], aliases: Mapping[str, str]) -> dict[str, tuple[str, ...] | None]:
@@ -186,6 +181,14 @@ ALLOWED = {
 _TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
+def is_start(described: Any, value: Any, unit: UnitOfMeasurement) -> bool:
+    """Return whether a value is the start value of a described scalar."""
+    try:
+        return typed_value(described, value, unit) == typed_value(described, described.start, unit)
+    except (InputError, ValueError, TypeError):
+        return False
+
+
 def is_no_number(value: Any) -> bool:
     """Return whether a value, possibly a text, is not-a-number."""
     try:
@@ -230,3 +233,32 @@ def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | 
     if float(value) != int(float(value)):
         raise ValueError(value)
     return int(float(value))
+
+
+def accepted_value(called: str, described: Any, variable: Variable, value: Any) -> float | int | bool | str | bytes:
+    """Return a value as the type of a variable asks for it, as `typed_value`, within its bounds.
+
+    Parameters
+    ----------
+    called
+        What messages call the variable.
+    described, variable
+        The variable as FMPy reads it, and as `described_variable` has it or an element of it.
+    value
+        A value, possibly as text.
+
+    Raises
+    ------
+    InputError
+        When the value is none of its type or beyond its bounds.
+    """
+    try:
+        typed = typed_value(described, value, variable.measured_unit)
+    except InputError as error:
+        raise InputError(f"{called}: {error}") from None
+    except (ValueError, TypeError):
+        raise InputError(f"{called} is {value!r}; it must be {ALLOWED[kind_of(described)]}") from None
+    refused = "" if isinstance(typed, (str, bytes)) else out_of_range(called, variable, typed)
+    if refused:
+        raise InputError(refused)
+    return typed

@@ -163,6 +163,7 @@ class Cosimulation:
                 solver=chosen.unit_solver,
                 placed=chosen.place,
                 scheduler=chosen.scheduler,
+                parameters=self._parameters,
             )
         )
         graph = connect_elements(graph, instances)

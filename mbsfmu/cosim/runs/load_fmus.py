@@ -11,6 +11,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.coupling.arrays import by_element, take
+from mbsfmu.cosim.coupling.exposed import behind_connectors
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.archive import Archive
@@ -118,6 +119,7 @@ def instantiate(
     solver: str = SOLVERS[0],
     placed: Mapping[str, str] | None = None,
     scheduler: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Iterator[dict[str, Instance]]:
     """Give the instances of all FMUs by name; they are freed at the end.
 
@@ -137,11 +139,16 @@ def instantiate(
         Workers of a Dask cluster, by the names of the FMUs that run on them.
     scheduler
         Address of its scheduler.
+    parameters
+        Start values by `instance.variable` or connectors of the system, of which those of structural parameters are set
+        here, beside those of the package: the names of variables follow from them.
 
     Raises
     ------
     InputError
-        When an FMU cannot be run, there is no such worker, or a name means no FMU.
+        When an FMU cannot be run, there is no such worker, a name means no FMU, or a structural parameter is refused.
+    SimulationError
+        When an FMU gives no instance, or refuses a structural parameter.
     """
     if graph.placed and scheduler is None:
         _LOGGER.info("%s run here: workers that a package names count with a scheduler", names_of(list(graph.placed)))
@@ -161,28 +168,43 @@ def instantiate(
     with ExitStack() as stack:
         archives: dict[tuple[Path, bool | None], Archive] = {}
         instances: dict[str, Instance] = {}
+        starts = _starts(graph, parameters or {})
         remote = _begun(graph, isolated, placed, scheduler, limit, stack)
         for name, file in graph.units.items():
             how = True if name in exchanged or ALL in exchanged else graph.exchanged.get(name)
             there = remote.get(name)
             if isinstance(there, PlacedFmu):
                 archive = there.unpack(file, how, graph.called.get(file))
-                instances[name] = IsolatedInstance(name, archive, there, solver)
+                instances[name] = IsolatedInstance(name, archive, there, solver, starts[name])
             else:
                 if (file, how) not in archives:
                     archives[file, how] = Archive(file, how, graph.called.get(file))
                     stack.callback(archives[file, how].close)
                 archive = archives[file, how]
                 instances[name] = (
-                    make_instance(name, archive, solver)
+                    make_instance(name, archive, solver, starts[name])
                     if there is None
-                    else IsolatedInstance(name, archive, there, solver)
+                    else IsolatedInstance(name, archive, there, solver, starts[name])
                 )
             instances[name].carried = archive.carried
             stack.callback(instances[name].close)
         if solver != SOLVERS[0] and not any(instance.is_exchanged for instance in instances.values()):
             raise InputError(f"the FMU solver '{solver}' has no effect: no FMU is run by model exchange")
         yield instances
+
+
+def _starts(graph: SystemGraph, parameters: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return start values by FMU and variable: those of the package, and behind them what is given."""
+    starts: dict[str, dict[str, Any]] = {name: {} for name in graph.units}
+    for (name, variable), value in graph.parameters.items():
+        if name in starts:
+            starts[name][variable] = value
+    for reference, value in behind_connectors(parameters, graph).items():
+        name, _, variable = reference.partition(".")
+        if name in starts:
+            starts[name].pop(variable, None)  # the last one of two names of a variable counts
+            starts[name][variable] = value
+    return starts
 
 
 def _begun(

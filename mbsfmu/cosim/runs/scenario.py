@@ -112,6 +112,8 @@ def check_settable(
             raise InputError(f"{where} to {value}: it must be a number")
         if (name, variable) in taken:
             raise InputError(f"{where}: a connection or a signal drives it")
+        if variable in instances[name].structural:
+            raise InputError(f"{where}: it is a structural parameter, which is set before the run alone")
         if described.causality is Causality.PARAMETER:
             if described.variability is not Variability.TUNABLE:
                 raise InputError(f"{where}: it is a {described.variability} parameter, which is set before the start")

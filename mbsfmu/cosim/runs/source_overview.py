@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from lxml import etree
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
 from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.fmus.structural_parameters import STRUCTURAL, described_with, structural_values
 from mbsfmu.cosim.fmus.variable_descriptions import described_states
 from mbsfmu.cosim.runs.load_fmus import package_of
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.measurement_units import IDENTITY
 
 _LIBRARIES = (".so", ".dll", ".dylib")
@@ -47,13 +51,16 @@ def is_source(path: str) -> bool:
     return Path(path).suffix.lower() in (".fmu", ".ssp", ".ssd") or (Path(path) / STRUCTURE).is_file()
 
 
-def source_overview(path: str | os.PathLike[str]) -> dict[str, Any]:
+def source_overview(path: str | os.PathLike[str], parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the content of an FMU or SSP package; nothing is loaded or run, so any platform is possible.
 
     Parameters
     ----------
     path
         An FMU of FMI 1.0, 2.0 or 3.0, an SSP package, or the folder of an unpacked one.
+    parameters
+        Values of structural parameters, by `name` of an FMU and `component.name` of a package; arrays have the sizes
+        that follow from them.
 
     Returns
     -------
@@ -68,19 +75,24 @@ def source_overview(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        When the file is not there, or cannot be read.
+        When the file is not there, or cannot be read, or a parameter is not there, is not structural or is refused.
     """
     path = Path(path)
+    parameters = parameters or {}
     if path.suffix.lower() == ".fmu":
-        return _fmu(path, str(path))
+        alone = f"{path.stem}."
+        return _fmu(path, str(path), path.stem, {name.removeprefix(alone): each for name, each in parameters.items()})
     with scratch() as folder:
         graph = read_ssp(package_of(path) or path, folder)
-        read = {file: _fmu(file, graph.called.get(file, str(file))) for file in set(graph.units.values())}
+        values = _by_component(parameters, graph.units)
+        called = {file: graph.called.get(file, str(file)) for file in graph.units.values()}
+        read = {file: _fmu(file, called[file]) for file in called}
+        changed = {name: _fmu(graph.units[name], called[graph.units[name]], name, values[name]) for name in values}
         return {
             "package": path.name,
             "start": graph.start,
             "stop": graph.stop,
-            "components": {name: read[file] for name, file in graph.units.items()},
+            "components": {name: changed.get(name, read[file]) for name, file in graph.units.items()},
             "connections": [_connection(each) for each in graph.connections],
             "inputs": [_connector(each) for each in graph.inputs],
             "outputs": [_connector(each) for each in graph.outputs],
@@ -102,8 +114,28 @@ def _connector(exposed: Exposed) -> dict[str, Any]:
     return {"name": exposed.name, "variable": ".".join(exposed.end)}
 
 
-def _fmu(file: Path, called: str) -> dict[str, Any]:
+def _by_component(parameters: Mapping[str, Any], components: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return values by component and variable."""
+    result: dict[str, dict[str, Any]] = {}
+    for reference, value in parameters.items():
+        name, _, variable = reference.partition(".")
+        if name not in components:
+            raise InputError(f"there is no component '{name}' for '{reference}'; {closest_match(name, components)}")
+        result.setdefault(name, {})[variable] = value
+    return result
+
+
+def _fmu(file: Path, called: str, name: str = "", values: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """Return the content of an FMU, with values of structural parameters; `name` is what messages on these call it."""
     described, root, entries = read_fmu(file, called)
+    structural = [each.name for each in described.modelVariables if each.causality == STRUCTURAL]
+    for each in values:
+        if each not in structural:
+            raise InputError(
+                f"{called} has no structural parameter '{each}', and others change nothing that is shown; "
+                f"{closest_match(each, structural)}"
+            )
+    described = described_with(described, structural_values(name, described, values))
     experiment = described.defaultExperiment
     return {
         "model": described.modelName,
@@ -131,7 +163,7 @@ def _fmu(file: Path, called: str) -> dict[str, Any]:
                 ("tolerance", "tolerance"),
             )
         },
-        "variables": list(_variables(described)),
+        "variables": list(_variables(described, values)),
     }
 
 
@@ -141,10 +173,11 @@ def _capabilities(root: etree._Element) -> list[str]:
     return list(dict.fromkeys(text for name, text in _CAPABILITIES.items() if name in set_flags))
 
 
-def _variables(described: Any) -> Iterable[dict[str, Any]]:
+def _variables(described: Any, values: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     states = set(described_states(described.derivatives))
+    known = {each.valueReference for each in described.modelVariables if each.name in values}
     for each in described.modelVariables:
-        dimensions = "".join(f"[{part.start or part.variable.name}]" for part in each.dimensions)
+        dimensions = "".join(f"[{_size(part, known)}]" for part in each.dimensions)
         causality = each.causality or "local"
         declared = None if each.declaredType is None else each.declaredType.unit
         yield {
@@ -158,6 +191,13 @@ def _variables(described: Any) -> Iterable[dict[str, Any]]:
             "maximum": each.max,
             "description": each.description,
         }
+
+
+def _size(dimension: Any, known: Collection[int]) -> Any:
+    """Return the size of a dimension; the name of a structural parameter that is not among known references."""
+    if dimension.start is not None:
+        return dimension.start
+    return dimension.variable.start if dimension.valueReference in known else dimension.variable.name
 
 
 def _number(text: Any) -> float | None:

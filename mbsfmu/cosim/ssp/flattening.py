@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
 from mbsfmu.cosim.fmus.elements import described_arrays
 from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.fmus.structural_parameters import sized_by
 from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
 from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.structure import (
@@ -33,6 +35,7 @@ Place = tuple[tuple[str, ...], str]
 """A connector: the names of the element and of the systems around it, and its own. The root system has no names."""
 
 logger = logging.getLogger(__name__)
+_ELEMENT = re.compile(r"(?P<array>.+)\[[1-9]\d*(,[1-9]\d*)*\]", re.ASCII)
 _SOURCES = {
     "element": ("output", "calculatedParameter", "local", "constant"),
     "system": ("input", "parameter", "structuralParameter"),
@@ -95,12 +98,12 @@ class Flattening:
         sources = {"/".join(path): unquote(each.source) for path, each in structure.system.components()}
         self._files = {unit: folder / source for unit, source in sources.items()}
         self._called = {folder / source: f"{name}/{source}" for source in sources.values()}
-        self._variables: dict[str, dict[str, UnitOfMeasurement]] = {}
+        self._variables: dict[str, _DescribedUnits] = {}
         for unit, file in self._files.items():
             with self._faults.noted():
-                self._variables[unit] = _described_measurement_units(file)
+                self._variables[unit] = _DescribedUnits.of(file)
         self._faults.check()
-        described = (unit for units in self._variables.values() for unit in units.values())
+        described = (unit for units in self._variables.values() for unit in units.units.values())
         self._defined = {unit.name: unit for unit in described if unit.exponents is not None}
         self._defined.update({unit.name: unit for unit in structure.units})
         self._undefined: set[str] = set()
@@ -195,7 +198,7 @@ class Flattening:
             if (path, connector.name) in self._connectors:
                 self._faults.note(f"{self._name}: '{element.name}' has two connectors called '{connector.name}'")
             self._connectors[path, connector.name] = connector
-            if isinstance(element, SspComponent) and connector.name not in self._variables["/".join(path)]:
+            if isinstance(element, SspComponent) and not self._variables["/".join(path)].has(connector.name):
                 self._faults.note(f"{self._name}: the FMU of '{element.name}' has no variable '{connector.name}'")
         if isinstance(element, SspSystem):
             for each in element.elements:
@@ -348,7 +351,7 @@ class Flattening:
         """Yield the variables that a name means in an element, with the unit of the name and the map behind it."""
         if isinstance(element, SspComponent):
             unit = "/".join(path)
-            if name in self._variables[unit]:
+            if self._variables[unit].has(name):
                 yield (unit, name), self._variables[unit][name], IDENTITY
             return
         if (path, name) in self._connectors:
@@ -364,16 +367,49 @@ class Flattening:
                 yield from self._named(each, (*path, each.name), name.removeprefix(each.name + "."))
 
 
-def _described_measurement_units(file: Path) -> dict[str, UnitOfMeasurement]:
-    """Return the units of the variables of an FMU; an array has that of its elements."""
-    description = read_fmu(file, file.name).description
-    try:
-        units = described_measurement_units(description)
-        return units | {
-            name: units[elements[0]] for name, elements in described_arrays(description).items() if elements
-        }
-    except Exception as error:  # FMPy raises bare exceptions here
-        raise InputError(f"{file.name} is no FMU that can be read: {str(error).strip()}") from None
+@dataclass(frozen=True)
+class _DescribedUnits:
+    """The units of the variables of an FMU.
+
+    Elements of arrays whose sizes structural parameters set are taken with any index: which ones there are is known
+    once the values of a run are.
+
+    Attributes
+    ----------
+    units
+        By name of variables and elements; an array has that of its elements.
+    sized
+        Arrays whose sizes structural parameters set.
+    """
+
+    units: dict[str, UnitOfMeasurement]
+    sized: frozenset[str]
+
+    @classmethod
+    def of(cls, file: Path) -> _DescribedUnits:
+        """Read the description of an FMU."""
+        description = read_fmu(file, file.name).description
+        try:
+            units = described_measurement_units(description)
+            arrays = described_arrays(description)
+            sized = frozenset(each.name for arrays in sized_by(description).values() for each in arrays)
+            return cls(units | {name: units[elements[0]] for name, elements in arrays.items() if elements}, sized)
+        except Exception as error:  # FMPy raises bare exceptions here
+            raise InputError(f"{file.name} is no FMU that can be read: {str(error).strip()}") from None
+
+    def has(self, name: str) -> bool:
+        """Return whether the FMU has a variable, with some values of structural parameters."""
+        return name in self.units or _array_of(name) in self.sized
+
+    def __getitem__(self, name: str) -> UnitOfMeasurement:
+        """Return the unit of a variable that the FMU has."""
+        return self.units[name if name in self.units else _array_of(name)]
+
+
+def _array_of(name: str) -> str:
+    """Return the array that an element is of; nothing for another name."""
+    found = _ELEMENT.fullmatch(name)
+    return found["array"] if found else ""
 
 
 def _as_behind(unit: UnitOfMeasurement | None, *variables: UnitOfMeasurement | None) -> UnitOfMeasurement | None:

@@ -21,6 +21,7 @@ from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.elements import elements_of
 from mbsfmu.cosim.fmus.flat_names import structured_names
 from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.fmus.structural_parameters import described_with, structural_values
 from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units, kind_of
 from mbsfmu.cosim.ssp.flattening import Flattening
 from mbsfmu.cosim.ssp.ssp_names import STRUCTURE
@@ -220,6 +221,7 @@ def _component(
     version: str,
 ) -> SspComponent:
     """Return the component of an FMU with all its connectors; take over the definitions of its units."""
+    description = described_with(description, structural_values(name, description, values))
     units = described_measurement_units(description)
     types = {each.name: each.type if version == "2.0" else kind_of(each) for each in description.modelVariables}
     connectors = []

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,9 +34,18 @@ class IsolatedInstance(Instance):
         Where it is.
     solver
         For an FMU for model exchange.
+    values
+        Start values by name, of which those of structural parameters are set.
     """
 
-    def __init__(self, name: str, archive: Archive | PlacedArchive, process: RemoteFmu, solver: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        archive: Archive | PlacedArchive,
+        process: RemoteFmu,
+        solver: str,
+        values: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         super().__init__(name)
         self.flat_names = archive.flat_names
         self._process = process
@@ -45,7 +55,7 @@ class IsolatedInstance(Instance):
         self._stepping: list[Call] = []
         self._ports = self._waited = 0
         level = logging.getLogger("mbsfmu").getEffectiveLevel()
-        for attribute, value in self._ask(("make", name, archive, solver, level)).items():
+        for attribute, value in self._ask(("make", name, archive, solver, dict(values), level)).items():
             setattr(self, attribute, value)
 
     steps_apart: ClassVar[bool] = True

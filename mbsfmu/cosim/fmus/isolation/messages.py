@@ -19,6 +19,8 @@ DESCRIBED = (
     "units",
     "aliases",
     "wide",
+    "structural",
+    "configured",
     "dependencies",
     "initial_dependencies",
     "states",

@@ -60,11 +60,11 @@ class Service:
         happened, instance.happened = instance.happened, math.inf
         return Reply(answers, failure, instance.ends.get(instance.name), logs, instance.events, happened)
 
-    def call_make(self, name: str, archive: Archive, solver: str, level: int) -> dict[str, Any]:
+    def call_make(self, name: str, archive: Archive, solver: str, values: dict[str, Any], level: int) -> dict[str, Any]:
         """Load the FMU and return its data."""
         logging.getLogger("mbsfmu").setLevel(level)
         LibraryInstance.has_company = False
-        instance = self._instance = make_instance(name, archive, solver)
+        instance = self._instance = make_instance(name, archive, solver, values)
         described = {each: getattr(instance, each) for each in DESCRIBED}
         return {**described, "arrays": dict(instance.arrays)}
 

@@ -29,6 +29,7 @@ class Fmi3Model(ModelExchangeInstance, Fmi3Library):
         self._callback = self._logger()
         environment = None
         self._make("fmi3InstantiateModelExchange", environment, self._callback)
+        self._configure()
         self.completes = bool(archive.interface.needsCompletedIntegratorStep)
 
     @property

@@ -122,7 +122,7 @@ def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     """Jacobi by hand: both take what the other had before the step."""
     made: list[Plain] = []
 
-    def kept(name: str, archive: object, solver: str) -> Plain:
+    def kept(name: str, archive: object, solver: str, values: object) -> Plain:
         made.append(Plain(name, archive))
         return made[-1]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,3 +36,40 @@ def test_picture_shows_the_packages_as_they_are() -> None:
     rows = drawn["layers"]()
     now = drawn["picture"](rows, drawn["imports"](rows))
     assert (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8") == now
+
+
+def _third_party(heading: str) -> dict[str, tuple[str, str]]:
+    """Return licence, and when or for what it is taken, of what a section names."""
+    section = re.split(r"^## ", (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (rows,) = (each.splitlines() for each in section if each.startswith(f"{heading}\n"))
+    cells = [[each.strip() for each in row.split("|")[1:-1]] for row in rows if row.startswith("|")][2:]
+    return {
+        re.sub(r"\[(.*)\]\(.*\)", r"\1", name).lower(): (licence, why)
+        for names, licence, why in cells
+        for name in names.split(", ")
+    }
+
+
+def _required(requirements: list[str]) -> set[str]:
+    """Return the packages of requirements, without this one."""
+    return {re.match(r"[\w.-]+", each)[0].lower() for each in requirements} - {"mbsfmu"}  # pyright: ignore[reportOptionalSubscript]
+
+
+def test_what_is_of_others_is_named_with_its_licence() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    when = {"always": project["dependencies"]} | {name: extras[name] for name in extras if name != "dev"}
+    installed = _third_party("Installed beside it")
+    for name, requirements in when.items():
+        assert {each for each, (_, why) in installed.items() if name in re.findall(r"\w+", why)} == _required(
+            requirements
+        )
+
+    bundled = json.loads((ROOT / "mbsfmu/view/assets/manifest.json").read_text(encoding="utf-8"))
+    pages = {name.removesuffix(".js"): licence for name, (licence, _) in _third_party("In the package").items()}
+    assert pages == {each["package"].split("/")[-1]: each["licence"] for each in bundled}
+
+    of_tests = json.loads((ROOT / "tests/libraries/manifest.json").read_text(encoding="utf-8"))
+    tests = _third_party("For tests and linters alone")
+    assert {*tests} == _required(extras["dev"]) | {each["package"] for each in of_tests}
+    assert all(tests[each["package"]][0] == each["licence"] for each in of_tests)

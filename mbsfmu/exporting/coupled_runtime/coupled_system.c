@@ -399,7 +399,7 @@ int begin_initialization(System *system, double start, const double *stop)
     for (size_t k = 0; k < COMPONENTS; k++)
         if (!set_up_unit(&system->units[k], start, stop))
             return 0;
-    for (size_t k = 0; k < STARTS; k++)
+    for (int k = 0; k < STARTS; k++)
         if (!set_target(system, &starts[k].target, starts[k].value, starts[k].text))
             return 0;
     for (size_t k = 0; k < VARIABLES; k++)

@@ -1,8 +1,9 @@
 """The size of the code, and what a step of an FMU costs, of this tree and of revisions of it before.
 
-Prints the tables of docs/studies/code-size.md. Code is what is left of `mbsfmu` and `hydraulics` without blank lines,
-comments and docstrings. Needs git, and for the FMUs gcc and valgrind.
-Run: python benchmarks/before_after.py [--revisions 38867a8f] [--quick]
+Prints the tables of docs/studies/code-size.md; `--write` puts the counts of this tree there. Code is what is left of
+`mbsfmu` and `hydraulics` without blank lines, comments and docstrings, and without the libraries of others. Needs git,
+and for the FMUs gcc and valgrind.
+Run: python benchmarks/before_after.py [--revisions 38867a8f] [--quick | --write]
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "studies" / "code-size.md"
 PACKAGES = ("mbsfmu", "hydraulics")
+LANGUAGES = {"Python": (".py",), "C": (".c", ".h"), "JavaScript": (".js",)}
+LIBRARIES = "mbsfmu/view/assets"
+"""Of others, in pages."""
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 MODEL, STEP, STEPS = "four-bar", 1e-3, 200
 BEFORE = "38867a8f"
@@ -44,7 +49,7 @@ print(mbsfmu.export(mbsfmu.models.built_in(model), folder, layout="monolithic", 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of Python or C.
+    """A file of Python, C or JavaScript.
 
     Attributes
     ----------
@@ -59,7 +64,7 @@ class SourceFile:
 
     @property
     def is_python(self) -> bool:
-        """Whether it is Python, and not C."""
+        """Whether it is Python."""
         return self.path.suffix == ".py"
 
     @property
@@ -107,10 +112,10 @@ class SourceFile:
 
 def source_files(tree: Path) -> list[SourceFile]:
     """Read the sources of the packages in a tree."""
-    paths = sorted(
-        path for package in PACKAGES for path in (tree / package).rglob("*") if path.suffix in (".py", ".c", ".h")
-    )
-    return [SourceFile(path.relative_to(tree), path.read_text(encoding="utf-8")) for path in paths]
+    suffixes = {suffix for each in LANGUAGES.values() for suffix in each}
+    paths = sorted(path for package in PACKAGES for path in (tree / package).rglob("*") if path.suffix in suffixes)
+    files = [SourceFile(path.relative_to(tree), path.read_text(encoding="utf-8")) for path in paths]
+    return [each for each in files if not each.path.is_relative_to(LIBRARIES)]
 
 
 def circles(files: list[SourceFile]) -> int:
@@ -157,14 +162,15 @@ def in_tree(tree: Path, *arguments: str, cache: Path | None = None) -> str:
 def size_rows(tree: Path) -> dict[str, str]:
     """Return what is counted in the sources of a tree."""
     files = source_files(tree)
-    python, c = [each for each in files if each.is_python], [each for each in files if not each.is_python]
     folders = Counter(each.path.parent.as_posix() for each in files)
     largest, number = folders.most_common(1)[0]
-    loose = sum(each.path.parent.as_posix() == "mbsfmu" for each in python)
+    loose = sum(each.path.parent.as_posix() == "mbsfmu" for each in files)
     classes, names = twice(files)
     return {
-        "Python: files, lines, lines of code": three(python),
-        "C: files, lines, lines of code": three(c),
+        **{
+            f"{language}: files, lines, lines of code": three([each for each in files if each.path.suffix in suffixes])
+            for language, suffixes in LANGUAGES.items()
+        },
         "folders": str(len(folders)),
         "largest folder": f"`{largest}`, {number} files",
         "modules loose in `mbsfmu`": str(loose),
@@ -230,12 +236,30 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows])
 
 
+def written(page: str) -> str:
+    """Return a page with the counts of this tree: the last column, and the table of folders."""
+    for name, cell in size_rows(ROOT).items():
+        page, rows = re.subn(rf"^(\| {re.escape(name)} \|.*\|)[^|]*\|$", rf"\g<1> {cell} |", page, flags=re.MULTILINE)
+        assert rows == 1, name
+    head, _, _ = page.partition("| folder |")
+    return f"{head}{folders()}\n"
+
+
+def folders() -> str:
+    """Return the table of the folders of this tree."""
+    return table(["folder", "files, lines, lines of code"], [[f"`{name}`", cells] for name, cells in folder_rows(ROOT)])
+
+
 def main() -> None:
     """Print what is counted, side by side, and the folders of this tree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--revisions", nargs="*", default=[BEFORE], help="revisions to compare with")
     parser.add_argument("--quick", action="store_true", help="this tree alone, one FMU")
+    parser.add_argument("--write", action="store_true", help="put the counts of this tree into the study")
     chosen = parser.parse_args()
+    if chosen.write:
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        return
     measures = bool(shutil.which("valgrind") and shutil.which("gcc"))
     with tempfile.TemporaryDirectory() as name:
         trees = {} if chosen.quick else {each: extracted(each, Path(name) / each) for each in chosen.revisions}
@@ -245,7 +269,7 @@ def main() -> None:
             for tree in trees.values()
         ]
     print(table(["", *trees], [[row, *(each[row] for each in columns)] for row in columns[-1]]), end="\n\n")
-    print(table(["folder", "files, lines, lines of code"], [list(row) for row in folder_rows(ROOT)]))
+    print(folders())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The trip of a number from a user's hand to machine code: the functions that it passes through until the run ends.
 
-Run: python benchmarks/trips.py [--quick] [--list]
+Run: python benchmarks/trips.py [--list]
 
 The four-bar is made from its data, simulated for one step, and a number in it is followed: a coefficient of viscous
 friction that stands in the data, a relative tolerance that is an option, and a pressure that is set by name. A call of
@@ -41,7 +41,6 @@ FOLDERS = tuple(str(Path(package.__file__ or "").parent) + os.sep for package in
 DEEP = 6
 """How many containers may stand in one another: a model has its systems, these components, these their numbers."""
 LIST = "--list" in sys.argv
-QUICK = "--quick" in sys.argv
 STEP = 1e-3
 
 
@@ -142,9 +141,9 @@ def pressure(number: float) -> None:
 
 
 TRIPS: dict[str, tuple[float, Callable[[float], object]]] = {
-    "friction coefficient": (196123.0, friction),
-    "tolerance": (1.2345e-6, tolerance),
-    "pressure": (7.6123e6, pressure),
+    "coefficient of friction in the data": (196123.0, friction),
+    "relative tolerance": (1.2345e-6, tolerance),
+    "pressure, by `set`": (7.6123e6, pressure),
 }
 
 
@@ -157,8 +156,7 @@ def main() -> None:
             trips = []
             for depth in (DEEP, 0):
                 os.environ["MBSFMU_CACHE"] = f"{folder}/{name}-{depth}"  # as at the first run: nothing is known
-                if not QUICK:
-                    made(1.01 * number)  # what is loaded at first use is no part of it
+                made(1.01 * number)  # what is loaded at first use is no part of it
                 trips.append(follow(number, made, depth))
             trip, itself = trips
             counts = *trip.counts, *itself.counts[:3]

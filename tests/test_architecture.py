@@ -73,3 +73,39 @@ def test_what_is_of_others_is_named_with_its_licence() -> None:
     tests = _third_party("For tests and linters alone")
     assert {*tests} == _required(extras["dev"]) | {each["package"] for each in of_tests}
     assert all(tests[each["package"]][0] == each["licence"] for each in of_tests)
+
+
+@pytest.fixture(scope="module")
+def counted() -> dict[str, tuple[int, int]]:
+    """Files and lines of code of each folder, as the study counts them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        study = runpy.run_path(str(ROOT / "benchmarks" / "before_after.py"))
+    return {folder: _files_and_code(cells) for folder, cells in study["folder_rows"](ROOT)}
+
+
+def _files_and_code(cells: str) -> tuple[int, int]:
+    """Return the first and the last of files, lines and lines of code."""
+    files, _, code = (int(each.replace(",", "")) for each in cells.split(", "))
+    return files, code
+
+
+def test_the_size_of_the_code_is_as_the_study_says(counted: dict[str, tuple[int, int]]) -> None:
+    """To within a tenth; else `python benchmarks/before_after.py --write` counts anew."""
+    page = (ROOT / "docs/studies/code-size.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w/]+)` \| ([\d, ]+) \|$", page, re.MULTILINE)
+    told = {folder: _files_and_code(cells) for folder, cells in rows}
+    assert told.keys() == counted.keys()
+    for folder, (files, code) in counted.items():
+        assert told[folder] == (pytest.approx(files, rel=0.1, abs=2), pytest.approx(code, rel=0.1, abs=100)), folder
+    cells = re.findall(r"^\| \w+: files, lines, lines of code \|.*\| ([\d, ]+) \|$", page, re.MULTILINE)
+    assert len(cells) == 3
+    assert sum(_files_and_code(each)[1] for each in cells) == sum(code for _, code in told.values())
+
+
+def test_code_that_grows_says_for_whom(counted: dict[str, tuple[int, int]]) -> None:
+    """Add a line to the table "What the code has grown for" in ARCHITECTURE.md, or write less."""
+    section = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## What the code has grown for")[2]
+    rows = re.findall(r"^\| ([\d,]+) \| (\d+ \w+ \d{4}) \| (.{10,}) \|$", section, re.MULTILINE)
+    told, found = int(rows[-1][0].replace(",", "")), sum(code for _, code in counted.values())
+    assert found <= told, "the code has grown: say for whom in ARCHITECTURE.md"

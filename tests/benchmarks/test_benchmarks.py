@@ -36,7 +36,10 @@ MAKES = {
     "play_pictures.py": "docs/guides",
 }
 """What is no study, but makes something that is kept; a test must not write it."""
-SEEN_ELSEWHERE = {"paper_figures.py": "examples/test_paper_figures.py"}
+SEEN_ELSEWHERE = {
+    "paper_figures.py": "examples/test_paper_figures.py",
+    "trips.py": "test_trips_are_as_long_as_the_page_says",
+}
 
 OPTIONAL = {"cyipopt", "extensisq", "exudyn", "mujoco", "pinocchio"}
 """Packages of engines and methods that studies compare with; they are no part of an installation."""
@@ -107,3 +110,15 @@ def test_study_runs(script: Path, tmp_path: Path) -> None:
     assert re.search(r"\d\.\d", done.stdout), "it prints no number"
     assert "(off by" not in done.stdout, "engines do not agree"
     assert {path: path.stat().st_mtime_ns for path in docs.rglob("*")} == before
+
+
+def test_trips_are_as_long_as_the_page_says(tmp_path: Path) -> None:
+    """Functions and files, to within a tenth."""
+    done = run_python(str(FOLDER / "trips.py"), environment={**os.environ, "TMPDIR": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    page = (FOLDER.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for name, _, *counts in ([each.strip() for each in row.split("|")[1:-1]] for row in done.stdout.splitlines()[2:]):
+        *_, whole, itself = re.search(rf"^\| {name} \|(.*)\|$", page, re.MULTILINE)[1].split("|")  # pyright: ignore[reportOptionalSubscript]
+        told = [*map(int, whole.split(",")[:2]), *map(int, itself.split(",")[:2])]
+        found = [int(counts[column]) for column in (0, 1, 4, 5)]
+        assert told == pytest.approx(found, rel=0.1, abs=2), name

@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from mbsfmu.native.c_sources import step_files
+
 ROOT = Path(__file__).parents[1]
 PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md")
+FOLDERS = ("mbsfmu", "hydraulics", "tests", "benchmarks", "docs")
+MADE = {f"model_{each}.c" for each in ("steps", "rest", "lanes", "flow", "apart_N")} | {"coupled_tables.h"}
+"""What is generated for each model."""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -21,6 +26,8 @@ def test_files_that_are_named_are_there(page: str) -> None:
     named |= {link for link in re.findall(r"\]\(([^)]*)\)", text) if "://" not in link}
     assert len(named) > 10
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    there = {each.name for folder in FOLDERS for each in (ROOT / folder).rglob("*.*")} | {*step_files(), *MADE}
+    assert {*re.findall(r"`(\w+\.(?:py|c|h))`", text)} - there == set()
 
 
 def test_classes_to_derive_from_are_where_they_are_said_to_be() -> None:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SHORTER = 0.25
 """Factor for the next step after one in which the equations cannot be evaluated."""
-SMALLEST_SHARE = 1e-12
-"""Fraction of the interval below which a step has failed."""
+SMALLEST_SHARE = 1e-14
+"""Fraction of the interval below which a step has failed: time has some fifty more values in it."""
 CRAWLING_STEPS = 1000
 """This number of consecutive steps that together …"""
 CRAWLING_SHARE = 1e-7

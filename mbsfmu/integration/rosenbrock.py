@@ -40,7 +40,8 @@ SLIGHT = 1e-5
 """Change of all elements of y in a step, relative to their scales, below which the tolerances are smaller in
 proportion: what moves little, or has just begun to, is as exact as what moves far …"""
 LEAST_TOLERANCE = 1e-13
-"""… down to this absolute tolerance, near round-off."""
+"""… down to this absolute tolerance, near round-off, and not in the shortest steps: where rates jump, errors decrease
+in proportion to steps, as changes do."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,8 @@ class Rosenbrock(AdaptiveSolver):
             try:
                 attempt = self._attempt(begin, step, end)
                 error = self._size(begin, attempt.increments[-1], attempt.values)
-                error /= self._slightness(begin, attempt.values)
+                if step * LEAST_FACTOR >= SMALLEST_SHARE * whole:
+                    error /= self._slightness(begin, attempt.values)
                 factor = self._factor(error)
                 if error <= 1.0:
                     reached = [
@@ -255,7 +257,7 @@ class Rosenbrock(AdaptiveSolver):
             When it is not.
         """
         missing = begin.missing(right, increment)
-        if missing is not None and not self._size(begin, share * missing, begin.start) <= UNSOLVED:
+        if missing is not None and not self._size(begin, share * missing, begin.start, begin.controlled) <= UNSOLVED:
             raise StageError("the equations of the step are not solved: pivots are small")
 
     def _slightness(self, begin: Linearization, end: Floats) -> float:
@@ -269,9 +271,9 @@ class Rosenbrock(AdaptiveSolver):
         """Return the number of elements of y whose error is controlled, mostly without integrals."""
         return begin.start.size if self.formulation.functions.driven else begin.controlled
 
-    def _size(self, begin: Linearization, difference: Floats, end: Floats) -> float:
-        """Return the root mean square of a difference relative to the tolerances."""
-        count = self._watched(begin)
+    def _size(self, begin: Linearization, difference: Floats, end: Floats, count: int | None = None) -> float:
+        """Return the root mean square of the first elements of a difference relative to the tolerances."""
+        count = self._watched(begin) if count is None else count
         largest = np.maximum(np.abs(begin.start), np.abs(end))
         scales = self.absolute_tolerance * self.formulation.explicit_scale + self.relative_tolerance * largest
         shares = difference[:count] / scales[:count]

@@ -133,7 +133,7 @@ def test_export_validate_and_cosim(tmp_path: Path) -> None:
         )  # fmt: skip
         assert pressed.returncode == 0, pressed.stderr  # the length is sqrt(2) m at the start
         assert "'cylinder' reaches its retracted end stop at t = 0 s" in pressed.stderr
-        assert "not estimated in equal steps" in pressed.stderr
+        assert "what coupling costs in accuracy is not estimated: --check-error" in pressed.stderr
 
 
 def test_compare_reports(tmp_path: Path) -> None:

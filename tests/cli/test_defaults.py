@@ -78,6 +78,6 @@ def test_texts_of_results_are_short(tmp_path: Any) -> None:
     assert repr(result).endswith("signals at 11 times from 0 to 0.01 s>")
     unit = mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path, layout="separate", backend="python")[0]
     coupled = mbsfmu.cosimulate([unit], step=1e-3, stop=0.01)
-    assert repr(coupled).startswith("<CosimulationResult: gauss-seidel, zero, steps fixed, ")
+    assert repr(coupled).startswith("<CosimulationResult: gauss-seidel, adaptive, steps fixed, ")
     made = Comparison("four-bar", "", "penalty", {}, {}, [], {"jacobi": 1.0}, {})
     assert repr(made) == "<Comparison: four-bar, penalty, 0 runs of jacobi>"

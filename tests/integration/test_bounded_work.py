@@ -91,7 +91,9 @@ def test_farness_is_that_of_an_evaluation_of_its_own(formulation: str) -> None:
     unknowns = guess - np.linalg.solve(iteration_matrix, residual)
     judged = len(guess) - simulation.formulation.step_multipliers
     left = np.linalg.solve(iteration_matrix, problem.residual(unknowns))[:judged]
-    farness = float(np.max(np.abs(left) / simulation.formulation.limits(judged).at(unknowns[:judged])))
+    limits = simulation.formulation.limits(judged)
+    tolerances = limits.shares * np.maximum(limits.nominal, np.abs(unknowns[:judged]))
+    farness = float(np.max(np.abs(left) / tolerances))
     simulation.step(1.01, 2e-3)
     assert farness > 1.0
     assert simulation.get(LEFT[0]) == pytest.approx(farness, rel=1e-4)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
 from ensemble_cases import LANES
 
-from mbsfmu import CoupledModel, JointSpringDamper, Mechanism, Prismatic, RigidBody
+from mbsfmu import (
+    Array,
+    Block,
+    CoupledModel,
+    JointSpringDamper,
+    Mechanism,
+    Numbers,
+    Parameter,
+    Prismatic,
+    Quantity,
+    RigidBody,
+)
 from mbsfmu.tracing.workspace import Floats
 
 MASS, STIFFNESS, DAMPING, STOP = 2.0, 2e5, 40.0, 0.2
@@ -69,3 +81,41 @@ def test_estimates_are_right_for_small_motions(options: dict[str, Any]) -> None:
     error = np.abs(result["slider.displacement"] / 1e-10 - decaying(result.time)).max()
     assert result.error.share is not None
     assert error / 3.0 < result.error.share < 10.0 * error
+
+
+class Sudden(Block):
+    """At rest until a time, which no event says, and then as fast as one."""
+
+    type: Literal["sudden"] = "sudden"
+    until: Annotated[float, Parameter("s", "end of the rest")] = 0.1
+
+    def states(self) -> tuple[Quantity, ...]:
+        return Quantity("x", "m"), Quantity("clock", "s")
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("position", "m"),)
+
+    def rates(self, now: Numbers) -> Mapping[str, Array]:
+        return {"x": 0.5 * (1.0 + np.sign(now["clock"] - now["until"])), "clock": 1.0 + 0.0 * now["x"]}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        return {"position": now["x"]}
+
+    def initial_states(self, now: Numbers) -> Mapping[str, float]:
+        return {"x": 0.0, "clock": 0.0}
+
+
+@pytest.mark.parametrize("way", ["interpreted", "compiled", "in lanes"])
+@pytest.mark.parametrize("stop", [1.0, 3600.0])
+def test_rest_may_end_suddenly_however_long_the_run(stop: float, way: str) -> None:
+    """Errors behind a jump decrease in proportion to steps, as changes do: no step is short enough for their ratio."""
+    model = CoupledModel(name="sudden", systems={"sudden": Sudden()})
+    options: dict[str, Any] = {"solver": "rodas5p", "step": stop / 10.0}
+    if way == "in lanes":
+        until = np.array([0.1, 0.35])
+        result = model.ensemble({"until": until}, **options).run(stop, output_step=stop / 10.0)
+        assert result.completed.all(), result.failures
+        np.testing.assert_allclose(result["position"][:, -1], stop - until, rtol=1e-8)
+    else:
+        result = model.simulation(compiled=way == "compiled", **options).run(stop, output_step=stop / 10.0)
+        assert result["position"][-1] == pytest.approx(stop - 0.1, rel=1e-8)

@@ -16,9 +16,9 @@ from mbsfmu.exporting.fmu_export import export
 
 
 def ramped() -> CoupledModel:
-    """The four-bar with a command that rises and falls in straight lines: rates depend on time."""
+    """The four-bar with a command that rises at once and falls: at rest round-off decides how long first steps are."""
     model = mbsfmu.models.four_bar()
-    signal = LinearSignal(times=(0.0, 0.3, 0.71, 0.9), values=(0.0, 0.0, 8.0, -2.0))
+    signal = LinearSignal(times=(0.0, 0.71, 0.9), values=(0.0, 8.0, -2.0))
     return model.model_copy(update={"signals": dict.fromkeys(model.signals, signal)})
 
 

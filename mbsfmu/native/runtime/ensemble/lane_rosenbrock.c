@@ -426,7 +426,10 @@ static void try_steps(Group *group, const Machines *machines, unsigned active) {
     }
     const Mask found = increments_in_lanes(group, &tried, mask_of(active));
     const Lanes own = size_of_lanes(tried.start, tried.end, group->increments[STAGES - 1]);
-    const Lanes sizes = own / slightness_in_lanes(tried.start, tried.end);
+    Lanes least = splat(0.0);
+    for (int lane = 0; lane < LANES; lane++) least[lane] = SMALLEST_SHARE * group->stretches[lane].whole;
+    const Lanes slight = own / slightness_in_lanes(tried.start, tried.end);
+    const Lanes sizes = select_lanes(tried.step * LEAST_FACTOR >= least, slight, own);
     const Lanes errors = select_lanes(found, sizes, splat(HUGE_VAL));
     Mask good = look_inside_lanes(group, machines, &tried, mask_of(active) & (errors <= splat(1.0)));
     if (bits_of(good)) {

@@ -11,7 +11,7 @@
 static void motion(Instance *instance) { first_order_motion(&instance->parts); }
 
 /* Equations that count do not contradict each other. */
-static void close_constraints(Instance *instance) { (void)instance; }
+static inline void close_constraints(Instance *instance) { (void)instance; }
 
 /* Choose the loop equations that count, and where they are canonical momenta find those that fit the velocities. */
 static inline int prepare(Instance *instance) {

@@ -254,7 +254,7 @@ static int project(Instance *instance) {
     return place(instance, 0) && (!PROJECTIONS || iterate(instance, 1, 0, instance->parts.velocities, NULL));
 }
 
-static void close_constraints(Instance *instance) { (void)project(instance); /* where it fails, nothing is finite */ }
+static inline void close_constraints(Instance *instance) { (void)project(instance); /* where it fails, nothing is finite */ }
 
 /* The same, and find accelerations there. */
 static int project_onto_constraints(Instance *instance) { return project(instance) && accelerate(instance); }

@@ -184,7 +184,8 @@ static int advance(Instance *instance, double begin_time, double end, double hor
             *instance->reason = '\0';
             error = HUGE_VAL;
             if (increments_of(instance, &begin, time, step, increments, values)) {
-                error = size_of(state, begin.start, values, increments[STAGES - 1]) / slightness(state, begin.start, values);
+                error = size_of(state, begin.start, values, increments[STAGES - 1]);
+                if (step * LEAST_FACTOR >= SMALLEST_SHARE * whole) error /= slightness(state, begin.start, values);
             }
             double factor = error > 0.0 ? SAFETY * pow(error, -1.0 / ORDER) : MOST_FACTOR;
             factor = smaller(MOST_FACTOR, larger(LEAST_FACTOR, factor));

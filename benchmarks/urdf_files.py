@@ -183,10 +183,15 @@ def table(rows: list[Row], reading: dict[str, Counter[str]]) -> str:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1)
+@click.option("--quick", is_flag=True, help="The example of the repository alone.")
 @click.option("-o", "output", help="File of the table; on the screen by default.")
-def main(paths: tuple[str, ...], output: str | None) -> None:
+def main(paths: tuple[str, ...], quick: bool, output: str | None) -> None:
     """Compare the robots of URDF files with Pinocchio."""
+    if quick:
+        paths = (str(Path(__file__).parents[1] / "examples" / "arm.urdf"),)
+    if not paths:
+        raise click.UsageError("no PATH: give URDF files, folders or wheels")
     logging.disable(logging.WARNING)
     rows: list[Row] = []
     reading: dict[str, Counter[str]] = {}

@@ -251,7 +251,7 @@ def test_another_cache_gives_the_same_to_the_last_bit(
     with monkeypatch.context() as patched:
         patched.setattr(compiled, "compile_library", refused)
         first = CoupledModel.from_dict(data).simulation().run(0.02)
-    assert not traced
+    assert set(traced) <= {"misalignment_slopes"}, "the loops of the first one are closed as they start"
     monkeypatch.setenv(kept.FOLDER, str(folder.parent / "another"))
     second = CoupledModel.from_dict(data).simulation().run(0.02)
     assert traced

@@ -85,6 +85,8 @@ def make_simulation(
     step = STEP if chosen.step is None else chosen.step
     system = CoupledSystem.of(system)
     inputs = InputValues(system.inputs, signals, system.connected, start)
+    qualified = system.qualified()
+    inputs.check_rates([each.name for each in system.inputs if qualified.get(each.name, each.name) in start])
     initialization = Initialization(system, traces, starts(inputs.starting()))
     initialization.warn_unused_starts()
     solver = _made_solver(system, initialization, chosen, step)
@@ -102,7 +104,7 @@ def make_simulation(
         stop_time=stop_time,
         identity=content_key(made_from, decisive),
         origin=origin,
-        exposed=replace(exposed, qualified=system.qualified(), driving=system.driving()),
+        exposed=replace(exposed, qualified=qualified, driving=system.driving()),
         machine=machine,
         check_error=bool(chosen.check_error),
     )

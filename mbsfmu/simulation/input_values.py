@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +147,27 @@ class InputValues:
     def decides_start(self, index: int) -> bool:
         """Return whether an input is part of prescribed motion, which the start must satisfy."""
         return bool(self._rated[index] or (index and self._rated[index - 1]))
+
+    def check_rates(self, given: Collection[str] = ()) -> None:
+        """Check that no rate was set by hand, or given a start value, beside the signal that it follows from.
+
+        Parameters
+        ----------
+        given
+            Names of inputs that were given start values.
+
+        Raises
+        ------
+        InputError
+            When one was.
+        """
+        for index, (variable, rate) in enumerate(pairwise(self._variables)):
+            follows = variable.rated and index in self.signals and not self.held[index]
+            if follows and (self.held[index + 1] or rate.name in given):
+                raise InputError(
+                    f"'{rate.name}' has a value of its own, but is the rate of '{variable.name}', which follows a "
+                    "signal; give both a value, or neither"
+                )
 
     @property
     def undriven(self) -> tuple[str, ...]:

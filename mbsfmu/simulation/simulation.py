@@ -7,6 +7,7 @@ import math
 import time as clock
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from typing import SupportsFloat
 
 import numpy as np
 
@@ -263,8 +264,10 @@ class Simulation:
         Raises
         ------
         InputError
-            When the mechanism cannot be assembled with the parameters that are set, or accelerates without bounds.
+            When the mechanism cannot be assembled with the parameters that are set, or accelerates without bounds, or
+            the rate of an input was set that follows a signal.
         """
+        self.run_loop.inputs.check_rates()
         start = self.initialization.run(self.run_loop.parameters, self.run_loop.inputs_at_start(time))
         self.initialization.warn_changes(start)
         self.run_loop.begin(time, start)
@@ -596,9 +599,13 @@ class Simulation:
         Raises
         ------
         InputError
-            When there is no such variable, or the text is no such number; the sentence names the variable.
+            When there is no such variable, or the value is no such number; the sentence names the variable.
         """
-        return self.variable(name).number(value, name) if isinstance(value, str) else value
+        if isinstance(value, str):
+            return self.variable(name).number(value, name)
+        if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+            raise InputError(f"{name} is {value!r}; it must be a number, or a text with a unit, as '200 bar'")
+        return value
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if `set` would accept it now; the present value of a parameter is always accepted.

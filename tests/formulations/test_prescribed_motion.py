@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from coupled_trees import coupled_tree
@@ -13,11 +15,14 @@ from mbsfmu import (
     Beam,
     CoupledModel,
     DataError,
+    InputError,
     LinearSignal,
     Mechanism,
+    PolynomialSignal,
     PrescribedMotion,
     RestToRestSignal,
     Revolute,
+    RigidBody,
     SimulationError,
     SineSignal,
     StepSignal,
@@ -183,3 +188,41 @@ def test_move_from_rest_to_rest_does_no_work_in_the_end() -> None:
     result = driven_crank(move).simulation(formulation="penalty", step=2e-3, compiled=False).run(0.3)
     assert np.max(result["energy.work"]) > 1.0
     assert abs(result["energy.work"][-1]) < 1e-3 * np.max(result["energy.work"])
+
+
+@pytest.mark.parametrize("rate", ["velocity", "acceleration"])
+def test_a_rate_beside_a_signal_that_it_follows_from_is_refused(rate: str) -> None:
+    """By start values, `with_values` and `set` alike; values of all three take the signal's place."""
+    model = turning_table()
+    name = f"drive.{rate}"
+    said = rf"'{name}' has a value of its own, but is the rate of 'drive\.\w+', which follows a signal"
+    with pytest.raises(InputError, match=said):
+        model.model_copy(update={"start": {f"mechanism.{name}": 2.0}}).simulation(compiled=False)
+    with pytest.raises(InputError, match=said):
+        model.with_values({name: 2.0}).simulation(compiled=False)
+    simulation = model.simulation(compiled=False)
+    simulation.set(name, 2.0)
+    with pytest.raises(InputError, match=said):
+        simulation.initialize()
+    every = {"drive.position": 0.5, "drive.velocity": 0.2, "drive.acceleration": 0.0}
+    result = model.with_values(every).simulation(compiled=False).run(0.1)
+    assert result["table.angle"][-1] == pytest.approx(0.52, rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [True, None, [1.0]])
+def test_what_is_no_number_is_refused_by_the_name_of_the_variable(value: Any) -> None:
+    with pytest.raises(InputError, match=r"table\.mass is .*; it must be a number, or a text with a unit"):
+        turning_table().with_values({"table.mass": value})
+
+
+def turning_table() -> CoupledModel:
+    """A table whose angle follows 0.3 rad/s t."""
+    mechanism = Mechanism(
+        gravity=(0.0, 0.0, 0.0),
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=[RigidBody(name="table", mass=10.0, inertia=(1.0, 1.0, 1.0))],
+        joints=[Revolute(name="pivot", parent="ground.O", child="table.origin", axis=(0.0, 0.0, 1.0))],
+        constraints=[PrescribedMotion(name="drive", joint="pivot")],
+    )
+    signals = {"mechanism.drive.position": PolynomialSignal(times=(0.0,), coefficients=((0.0, 0.3),))}
+    return CoupledModel(name="turning", systems={"mechanism": mechanism}, signals=signals)

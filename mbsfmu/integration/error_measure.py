@@ -45,6 +45,10 @@ LEFT_OUT = ("drift",)
 SAME_STEPS = "the error is too small to be seen: a second run with a hundredth of the tolerance makes the same steps"
 """Note if updates and kinks of signals require shorter steps than the tolerance."""
 
+LARGER_TOLERANCE = "take a larger tolerance"
+SHORTER_OUTPUTS = "take shorter output steps"
+"""Ends of notes that bring an advice of their own."""
+
 
 class ErrorEstimate(NamedTuple):
     """Error estimate of a run.
@@ -73,7 +77,9 @@ class ErrorEstimate(NamedTuple):
     def warning(self, remedy: str) -> str:
         """Return the warning on an inaccurate run with advice; empty if accurate."""
         if self.share is None:
-            return "" if self.note in (NOT_ESTIMATED.note, ONE_POINT.note, SAME_STEPS) else f"{self.note}: {remedy}"
+            if self.note in (NOT_ESTIMATED.note, ONE_POINT.note, SAME_STEPS):
+                return ""
+            return self.note if self.note.endswith((LARGER_TOLERANCE, SHORTER_OUTPUTS)) else f"{self.note}: {remedy}"
         if self.share <= LARGE_ERROR:
             return ""
         return (

@@ -305,3 +305,11 @@ def test_energies_count() -> None:
     late = stop * (frequency - 2.0 / step * np.arctan(0.5 * frequency * step))
     assert str(result.error.variable).startswith("energy.")
     assert result.error.share == pytest.approx(late, rel=0.1)
+
+
+def test_what_no_second_run_can_check_is_not_told_to_be_more_exact(caplog: pytest.LogCaptureFixture) -> None:
+    options = {"solver": "rodas5p", "relative_tolerance": 1e-13, "check_error": True, "compiled": False}
+    with caplog.at_level("WARNING", logger="mbsfmu"):
+        mbsfmu.models.pendulum(1).simulation(**options).run(0.01)
+    (told,) = [each for each in caplog.messages if "the error is not known" in each]
+    assert told.endswith("none is below 1e-13, round-off: take a larger tolerance")

@@ -45,8 +45,7 @@ LEFT_OUT = ("drift",)
 SAME_STEPS = "the error is too small to be seen: a second run with a hundredth of the tolerance makes the same steps"
 """Note if updates and kinks of signals require shorter steps than the tolerance."""
 
-LARGER_TOLERANCE = "take a larger tolerance"
-SHORTER_OUTPUTS = "take shorter output steps"
+_ADVICE = "take a larger tolerance", "take shorter output steps"
 """Ends of notes that bring an advice of their own."""
 
 
@@ -79,7 +78,7 @@ class ErrorEstimate(NamedTuple):
         if self.share is None:
             if self.note in (NOT_ESTIMATED.note, ONE_POINT.note, SAME_STEPS):
                 return ""
-            return self.note if self.note.endswith((LARGER_TOLERANCE, SHORTER_OUTPUTS)) else f"{self.note}: {remedy}"
+            return self.note if self.note.endswith(_ADVICE) else f"{self.note}: {remedy}"
         if self.share <= LARGE_ERROR:
             return ""
         return (

@@ -10,14 +10,7 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.muted import muted
-from mbsfmu.integration.error_measure import (
-    LARGER_TOLERANCE,
-    SAME_STEPS,
-    SHORTER_OUTPUTS,
-    ErrorEstimate,
-    ErrorMeasure,
-    grown_rounding,
-)
+from mbsfmu.integration.error_measure import SAME_STEPS, ErrorEstimate, ErrorMeasure, grown_rounding
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.modelling.variables import Variable
@@ -89,7 +82,7 @@ class SecondRun:
         solver, statistics = self._run_loop.solver, self._run_loop.solver.statistics
         times, rows = first.recorded
         if len(times) < 2:
-            return _not_known(f"the run ends before its first output: {SHORTER_OUTPUTS}")
+            return _not_known("the run ends before its first output: take shorter output steps")
         relative = float(solver.tolerances[0])
         tell = None if progress is None else lambda share: progress(FIRST_SHARE + (1.0 - FIRST_SHARE) * share)
         second = Recording(times, rows.shape[1], tell)
@@ -106,7 +99,7 @@ class SecondRun:
         if tight > SMALLER * relative:
             return _not_known(
                 f"a second run has to be more exact than a relative tolerance of {relative:.3g}, and none is below "
-                f"{LEAST_TOLERANCE:g}, round-off: {LARGER_TOLERANCE}"
+                f"{LEAST_TOLERANCE:g}, round-off: take a larger tolerance"
             )
         solver = self._run_loop.solver
         tolerances = solver.tolerances * (tight / relative)

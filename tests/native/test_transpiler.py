@@ -87,6 +87,7 @@ def test_branches_that_machines_take_differently_become_masks(tmp_path: Path) ->
             """Shrink what is too large."""
             if work.size > LIMIT:
                 work.size = LIMIT * work.size
+                work.passing = 2.0
             else:
                 machine.fail("too small")
                 return False
@@ -103,6 +104,7 @@ def test_branches_that_machines_take_differently_become_masks(tmp_path: Path) ->
             const Mask on_1 = on & (work->size > LIMIT);
             if (any(on_1)) {
                 work->size = select_lanes(on_1, LIMIT * work->size, work->size);
+                work->passing = select_lanes(on_1, splat(2.0), work->passing);
             }
             const Mask not_on_1 = on & ~on_1;
             if (any(not_on_1)) {
@@ -120,6 +122,7 @@ def test_branches_that_machines_take_differently_become_masks(tmp_path: Path) ->
         static int shrink(Instance *machine, Work *work) {
             if (work->size > LIMIT) {
                 work->size = LIMIT * work->size;
+                work->passing = 2.0;
             } else {
                 fail(machine, "too small");
                 return 0;

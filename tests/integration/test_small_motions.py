@@ -115,6 +115,7 @@ def test_rest_may_end_suddenly_however_long_the_run(stop: float, way: str) -> No
         until = np.array([0.1, 0.35])
         result = model.ensemble({"until": until}, **options).run(stop, output_step=stop / 10.0)
         assert result.completed.all(), result.failures
+        assert not result.scalar_steps.any(), "lanes need no machine of their own"
         np.testing.assert_allclose(result["position"][:, -1], stop - until, rtol=1e-8)
     else:
         result = model.simulation(compiled=way == "compiled", **options).run(stop, output_step=stop / 10.0)

@@ -137,6 +137,7 @@ def test_the_ratio_is_kept_for_the_next_step(newton: Callable[..., Found]) -> No
     near = newton(0.5 + 1e-6, inverse=0.99, rate=0.2)
     assert near.kept[5] == pytest.approx(FADING * 0.2)
     assert near.increments == near.evaluations == 2
+    assert newton(0.9, inverse=3.0, rate=0.25).kept[5] == 0.0, "of an iteration matrix that is new nothing is known"
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,7 @@ class ModelTables:
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         if (record := simulation.solver.error_record) is not None:
             yield f"#define ERROR_GROUPS {record.measure.groups.max() + 1}"
+            yield f"#define ERROR_VECTORS {record.measure.vectors.max() + 1}"
             yield f"static const double least_ranges[] = {numbers(record.measure.least)};"
             yield f"static const double turn_arms[] = {numbers(record.measure.arms)};"
             tables = {

@@ -5,27 +5,13 @@
 /* The greatest magnitude of a variable until now. */
 static double magnitude_in(const double *record, int i) { return larger(fabs(record[AT_LOWEST + i]), fabs(record[AT_HIGHEST + i])); }
 
-/* The greatest magnitude of the components of a vector until now, of positions their widest range. */
-static double vector_size(const double *record, int vector) {
-    double size = 0.0;
-    for (int i = 0; i < RECORDED; i++) {
-        if (error_vectors[i] != vector) continue;
-        const int position = error_groups[i] >= 0 && measures_positions[error_groups[i]];
-        size = larger(size, position ? record[AT_HIGHEST + i] - record[AT_LOWEST + i] : magnitude_in(record, i));
-    }
-    return size;
-}
-
-/* The range that the error of a variable is compared with: where it hardly varies, what it is a component of, or what
-   turning causes in its unit. */
-static double compared_range(const double *record, int i, double turned) {
+/* The range that the error of a variable is compared with: where it hardly varies, the size of what it is a component of, or
+   what turning causes in its unit. */
+static double compared_range(const double *record, const double *sizes, int i, double turned) {
     const double range = record[AT_HIGHEST + i] - record[AT_LOWEST + i];
     if (range >= VARIES * record[i]) return range;
-    double scale = vector_size(record, error_vectors[i]);
-    if (squared_rates[i] >= 0) {
-        const double rate = vector_size(record, squared_rates[i]);
-        scale = larger(scale, rate * rate);
-    }
+    double scale = sizes[error_vectors[i]];
+    if (squared_rates[i] >= 0) scale = larger(scale, sizes[squared_rates[i]] * sizes[squared_rates[i]]);
     const double compared = range < SMALL_RANGE * scale ? scale : range;
     return range < SMALL_CHANGE * turned ? larger(compared, turned) : compared;
 }
@@ -42,11 +28,14 @@ static double error_share(const State *state, int *worst) {
     if (record[AT_COUNT] == 0.0) return 0.0;
     const double rounding = ROUNDING * 4.0 / (state->step_size * state->step_size) * sqrt(record[AT_COUNT]);
     double widest[ROOM(ERROR_GROUPS)] = {0.0}, greatest[ROOM(ERROR_GROUPS)] = {0.0};
+    double sizes[ROOM(ERROR_VECTORS)] = {0.0}; /* the greatest magnitude of a component until now, of positions the widest range */
     for (int i = 0; i < RECORDED; i++) {
-        const int group = error_groups[i];
+        const int group = error_groups[i], position = group >= 0 && measures_positions[group];
+        const double range = highest[i] - lowest[i], magnitude = magnitude_in(record, i);
+        sizes[error_vectors[i]] = larger(sizes[error_vectors[i]], position ? range : magnitude);
         if (group < 0) continue;
-        widest[group] = larger(widest[group], highest[i] - lowest[i]);
-        greatest[group] = larger(greatest[group], magnitude_in(record, i));
+        widest[group] = larger(widest[group], range);
+        greatest[group] = larger(greatest[group], magnitude);
     }
     for (int group = 0; group < ERROR_GROUPS; group++) {
         const int of = differences_of[group];
@@ -63,7 +52,7 @@ static double error_share(const State *state, int *worst) {
         }
         for (int i = 0; i < RECORDED; i++) {
             if (error_groups[i] != group) continue;
-            const double own = record[i] / larger(compared_range(record, i, turned), least);
+            const double own = record[i] / larger(compared_range(record, sizes, i, turned), least);
             if (own > share || (own == share && i < *worst)) {
                 share = own;
                 *worst = i;

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import SupportsFloat
 
 from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.measured_numbers import WrittenNumber, number_in, numbers_in
@@ -95,9 +96,12 @@ class Variable:
         Raises
         ------
         InputError
-            When the text is no such number; the sentence names the variable.
+            When it is no such number; the sentence names the variable.
         """
         if not isinstance(value, str):
+            if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+                called = name or self.name
+                raise InputError(f"{called} is {value!r}; it must be a number, or a text with a unit, as '200 bar'")
             return value
         try:
             return number_in(value, self.measured_unit)

@@ -7,7 +7,6 @@ import math
 import time as clock
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import SupportsFloat
 
 import numpy as np
 
@@ -601,11 +600,7 @@ class Simulation:
         InputError
             When there is no such variable, or the value is no such number; the sentence names the variable.
         """
-        if isinstance(value, str):
-            return self.variable(name).number(value, name)
-        if isinstance(value, bool) or not isinstance(value, SupportsFloat):
-            raise InputError(f"{name} is {value!r}; it must be a number, or a text with a unit, as '200 bar'")
-        return value
+        return value if isinstance(value, float) else self.variable(name).number(value, name)
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if `set` would accept it now; the present value of a parameter is always accepted.

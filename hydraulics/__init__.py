@@ -1,12 +1,11 @@
 """Lumped-parameter hydraulics: components connected at nodes, and the equations of the circuit."""
 
-from hydraulics.accumulator import Accumulator
-from hydraulics.any_cylinder import Chamber
-from hydraulics.check_valve import CheckValve, PilotCheckValve, ShuttleValve
+from hydraulics.boundaries import FlowSensor, FlowSource, PressureInput, PressureSensor, PressureSource, Tank
 from hydraulics.circuit import Balanced, Circuit, balanced
 from hydraulics.component import (
     ChamberPort,
     Component,
+    ComponentContext,
     FilledPort,
     Flow,
     HeldPort,
@@ -20,31 +19,42 @@ from hydraulics.component import (
     Space,
     Stage,
 )
-from hydraulics.component_context import ComponentContext
-from hydraulics.component_inputs import FlowSource, PressureInput
-from hydraulics.counterbalance_valve import CounterbalanceValve
-from hydraulics.cylinder import Cylinder
-from hydraulics.directional_valve import DirectionalValve
-from hydraulics.displacement import catalogue_displacement, catalogue_leakage
-from hydraulics.edges import Edge, closed_centre, float_centre, open_centre, tandem_centre, three_way, two_way
-from hydraulics.energy import CircuitEnergies
-from hydraulics.equations import CircuitEquations
-from hydraulics.flow import catalogue_coefficient, orifice_flow
+from hydraulics.cylinders import Chamber, Cylinder, SingleActingCylinder
+from hydraulics.directional_valves import DirectionalValve, ProportionalValve
+from hydraulics.displacement_machines import (
+    CompensatedPump,
+    InertialMotor,
+    LoadSensingPump,
+    Motor,
+    Pump,
+    VariablePump,
+    catalogue_displacement,
+    catalogue_leakage,
+)
+from hydraulics.equations import CircuitEnergies, CircuitEquations, CircuitState
+from hydraulics.flow import (
+    Edge,
+    catalogue_coefficient,
+    closed_centre,
+    float_centre,
+    open_centre,
+    orifice_flow,
+    tandem_centre,
+    three_way,
+    two_way,
+)
 from hydraulics.fluid import Oil
-from hydraulics.line import Line
-from hydraulics.motors import InertialMotor, Motor
-from hydraulics.pressure_sensors import FlowSensor, PressureSensor
-from hydraulics.proportional_valve import ProportionalValve
-from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePump
-from hydraulics.relief_valve import ReducingValve, ReliefValve
-from hydraulics.restrictors import AnnularGap, Capillary
-from hydraulics.single_acting_cylinder import SingleActingCylinder
-from hydraulics.snapshot import CircuitState
-from hydraulics.sources import PressureSource, Tank
-from hydraulics.throttle import Throttle
+from hydraulics.pressure_valves import (
+    CheckValve,
+    CounterbalanceValve,
+    PilotCheckValve,
+    ReducingValve,
+    ReliefValve,
+    ShuttleValve,
+)
+from hydraulics.restrictors import AnnularGap, Capillary, Throttle, VariableOrifice
+from hydraulics.storage import Accumulator, Hose, Line, Volume
 from hydraulics.transmission_line import LineEnd, TransmissionLine, line_connections, wave_speed
-from hydraulics.variable_orifice import VariableOrifice
-from hydraulics.volumes import Hose, Volume
 from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter

@@ -112,7 +112,7 @@ class Conservation(ABC):
 
     @abstractmethod
     def stored_power(self, oil: Fluid, change: NodeChange) -> Array:
-        """Return the rate of the energy of a node in W; see `hydraulics.energy`."""
+        """Return the rate of the energy of a node in W; see `hydraulics.equations`."""
 
     @abstractmethod
     def rise(self, pressure: Array) -> Array | float:

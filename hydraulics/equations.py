@@ -1,22 +1,461 @@
-"""The equations of a circuit as pure functions of its states, inputs and parameters."""
+"""The equations of a circuit as pure functions of its states, inputs and parameters, and its energy balance.
+
+Energy balance of a circuit: stored, supplied, delivered and dissipated energy.
+
+Isothermal oil is barotropic: its volume v (`hydraulics.fluid`, relative to that of the oil at atmospheric pressure p_a)
+is a function of its pressure p. Its internal energy is the work of compression, u = −∫ p dv from p_a, and a flow
+carries the enthalpy h = u + p v, dh = v dp [L. D. Landau, E. M. Lifshitz: Fluid Mechanics, 2nd ed., 1987, §§ 2 and 6]:
+
+    h = h_a + K_oil (1 − e) + α p_a ln(g / p_a),   or with a polytropic index  + α n / (n − 1) (r g − p_a).
+
+A node of volumes Vᵢ contains Σ Vᵢ wᵢ (u / v) in its oil, and Σ Vᵢ (p² − p_a²) / 2 Kᵢ in its walls. If mass is
+conserved, a flow rate j at p_a carries j h into its node. The rate of the node's energy is then
+
+    Ė = Σ j h − p Σ V̇ᵢ − Σ V̇ᵢ (p − p_a)² / 2 Kᵢ.
+
+The second term is the work on the moving walls. The third one is the error of wall work of `hydraulics.conservation`:
+walls newly exposed by a piston are strained without work. It counts as dissipated, and is recovered when the piston
+returns. A flow from p₁ to p₂ dissipates j (h₁ − h₂), about Q Δp. If a piston keeps moving after it has closed its
+chamber, the node equations create oil. Its energy beyond its work, (w − 1) p + w u / v per volume, counts as a negative
+loss. If a component displaces oil into a node without a volume of its own there, the oil comes from outside, with its
+energy.
+
+Flows that conserve volume [Jaiswal2021, eq. 22] carry p Q, and dissipate Q Δp. Oil arrives without its internal energy
+u / v, and leaves without it. The energy created in this way is, with the flow Vᵢ / Kᵢ ṗ into walls,
+
+    (u / v) Σ (V̇ᵢ + Vᵢ ṗ / K) + Σ V̇ᵢ (p² − p_a²) / 2 Kᵢ,
+
+and it counts as a negative loss, a fraction of about p / 2 K of the power through cylinders. With these terms, for
+either law,
+
+    stored + dissipated + delivered − supplied
+
+is constant except for the integration error. A transmission line stores the energy of linear acoustics: the pressures
+times the flows into it, less its friction. Flows carry enthalpy to it; the difference, a fraction p / 2 K of that
+power, counts as dissipated, and is negative where the line takes up oil. The loss of a component is the power of its
+flows, of its moving walls and its `work_rate`, minus the power to a mechanism, minus `energy_rate`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from sys import float_info
+from typing import NamedTuple
 
 import numpy as np
 
 from hydraulics.circuit import Balanced, Circuit
-from hydraulics.component import Component
-from hydraulics.conservation import held_mass
-from hydraulics.fluid import oil_parameters
-from hydraulics.located_component import LocatedCircuit
-from hydraulics.snapshot import CircuitState, StartingSnapshot
+from hydraulics.component import Component, ComponentContext, HydraulicActuator, Space
+from hydraulics.conservation import CONSERVATIONS, NodeChange, Push, held_mass, wall_energy
+from hydraulics.fluid import ISOTHERMAL, Fluid, Mixture, oil_parameters
+from mbsfmu.modelling.answers import in_order, picked
+from mbsfmu.modelling.data import DataError, closest_match
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.parameters import parameters_of
 from mbsfmu.modelling.quantity import NamedValues, Quantity, belonging_to, places
+
+
+class LocatedComponent:
+    """A component with the nodes at its ports.
+
+    Parameters
+    ----------
+    component
+        The component.
+
+    Attributes
+    ----------
+    component
+        As given.
+    name
+        Its name.
+    owner
+        Type and name, for messages.
+    ports
+        Nodes by port.
+    """
+
+    def __init__(self, component: Component) -> None:
+        self.component = component
+        self.name = component.name
+        self.owner = f"{component.type} '{component.name}'"
+        self.ports = component.ports()
+
+    @cached_property
+    def _later(self) -> tuple[str, ...]:
+        """Names of its variables, of which states and inputs are unknown during initialization."""
+        return tuple(each.name for each in self.component.quantities())
+
+    def context(
+        self,
+        values: NamedValues,
+        pressure: Callable[[str], Array],
+        oil: Fluid,
+        inflow: Callable[[str], Array] | None = None,
+    ) -> ComponentContext:
+        """Return its evaluation context; arguments as of `ComponentContext`."""
+        return ComponentContext(self.owner, self.name, values, self.ports, pressure, oil, self._later, inflow)
+
+    def node(self, function: str, port: str) -> str:
+        """Return the node at a port that a function has named.
+
+        Raises
+        ------
+        DataError
+            When there is no such port.
+        """
+        if port not in self.ports:
+            raise DataError(f"{self.owner}: {function} names a port '{port}'; {closest_match(port, self.ports)}")
+        return self.ports[port]
+
+    def held_pressure(self, node: str, now: ComponentContext) -> Array:
+        """Return the pressure in Pa at which a source holds a node."""
+        held = self.component.held_pressures(now)
+        return held[next(port for port, each in self.ports.items() if each == node)]
+
+    def rates(self, now: ComponentContext) -> list[Array | float]:
+        """Return the derivatives of its states, in their order."""
+        return in_order(self.owner, "rates", self.component.states(), self.component.rates(now))
+
+    def outputs(self, now: ComponentContext) -> list[Array | float]:
+        """Return its outputs, in their order."""
+        return in_order(self.owner, "evaluate_outputs", self.component.outputs(), self.component.evaluate_outputs(now))
+
+    def event_indicators(self, now: ComponentContext) -> list[Array | float]:
+        """Return its event indicators, in their order."""
+        declared = self.component.event_indicators()
+        return in_order(
+            self.owner, "evaluate_event_indicators", declared, self.component.evaluate_event_indicators(now)
+        )
+
+    def initial_states(self, now: ComponentContext) -> list[Array | float]:
+        """Return its initial states, in their order."""
+        return in_order(self.owner, "initial_states", self.component.states(), self.component.initial_states(now))
+
+    def updates(self, now: ComponentContext) -> list[Array | float]:
+        """Return its discrete states after an update, in their order."""
+        return in_order(self.owner, "updates", self.component.discrete_states(), self.component.updates(now))
+
+    def initial_discrete(self, now: ComponentContext) -> list[Array | float]:
+        """Return its discrete states before the first update, in their order."""
+        given = self.component.initial_discrete(now)
+        return in_order(self.owner, "initial_discrete", self.component.discrete_states(), given)
+
+    def start_limits(self, now: ComponentContext) -> list[Array | float]:
+        """Return for each of its limited variables the initial value, lower and upper limit, one after the other."""
+        limits = picked(self.owner, "start_limits", self.component.limited(), self.component.start_limits(now))
+        return [number for limit in limits for number in limit]
+
+    def walls(self, port: str, spaces: tuple[Space, ...]) -> Array | None:
+        """Return the bulk modulus in Pa of the walls around a moving part at a port; None if rigid.
+
+        Raises
+        ------
+        DataError
+            If there are several volumes, some with elastic walls, so that the moving one is ambiguous.
+        """
+        walls = [space.bulk_modulus for space in spaces]
+        if len(walls) > 1 and any(each is not None for each in walls):
+            raise DataError(
+                f"{self.owner}: something moves at port '{port}', where it has {len(walls)} volumes; which of them "
+                "changes is not known, so leave it one there, and make the others hoses"
+            )
+        return walls[0] if walls else None
+
+    def delivered(self, now: ComponentContext, outputs: ComponentContext) -> Array | float:
+        """Return the power in W that an actuator delivers to its mechanism; zero of others.
+
+        Parameters
+        ----------
+        now, outputs
+            Its evaluation contexts, the second one of outputs.
+        """
+        component = self.component
+        if not isinstance(component, HydraulicActuator):
+            return 0.0
+        velocity = component.motion[-1]
+        if velocity not in {each.name for each in component.inputs()}:
+            return 0.0
+        return component.evaluate_outputs(outputs)[component.effort] * now[velocity]
+
+
+class BalancedPort:
+    """A port of an actuator whose initial pressure balances its load.
+
+    Parameters
+    ----------
+    actuator, port
+        The actuator in its circuit, and the port.
+    """
+
+    def __init__(self, actuator: LocatedComponent, port: str) -> None:
+        assert isinstance(actuator.component, HydraulicActuator)
+        self.actuator, self._component, self._port = actuator, actuator.component, port
+
+    def pressure(self, now: ComponentContext) -> Array:
+        """Return the initial pressure in Pa."""
+        return self._component.balanced_pressure(self._port, now)
+
+    def advice(self, now: ComponentContext) -> str:
+        """Return advice on an initial pressure outside its limits; empty if obvious."""
+        return self._component.balance_advice(self._port, now)
+
+
+class LocatedCircuit:
+    """The components of a circuit with their places in it, worked out once.
+
+    Parameters
+    ----------
+    circuit
+        The circuit.
+
+    Attributes
+    ----------
+    components
+        In the order of the circuit.
+    downstream, upstream
+        Sources first, and actuators first.
+    volume_nodes, held_nodes
+        Nodes with a volume, and nodes held by sources.
+    sources
+        Sources by node.
+    oil
+        Data of the oil.
+    """
+
+    def __init__(self, circuit: Circuit) -> None:
+        self._circuit = circuit
+        self.oil = circuit.oil
+        self.components = tuple(LocatedComponent(each) for each in circuit.components)
+        self.downstream = tuple(sorted(self.components, key=lambda each: each.component.stage))
+        self.upstream = tuple(sorted(self.components, key=lambda each: -each.component.stage))
+        self.volume_nodes = circuit.volume_nodes
+        self._named = {each.name: each for each in self.components}
+        self.sources = {node: self._named[source.name] for node, source in circuit.source_nodes.items()}
+        self.held_nodes = tuple(self.sources)
+
+    def located(self, component: Component) -> LocatedComponent:
+        """Return a component with its place."""
+        return self._named[component.name]
+
+    @cached_property
+    def balanced(self) -> dict[str, BalancedPort]:
+        """Ports that balance the load of an actuator at the start, by node."""
+        found = {}
+        for node, pressure in self._circuit.initial_pressures.items():
+            if isinstance(pressure, Balanced):
+                actuator = self._named[pressure.actuator]
+                assert isinstance(actuator.component, HydraulicActuator)
+                found[node] = BalancedPort(actuator, self._circuit.balanced_port(actuator.component))
+        return found
+
+
+class FlowPath(NamedTuple):
+    """A flow from node to node.
+
+    Attributes
+    ----------
+    origin, target
+        The nodes.
+    amount
+        In m³/s of the conserved measure, which is the same at both ends.
+    """
+
+    origin: str
+    target: str
+    amount: Array
+
+
+class CircuitState:
+    """A circuit with numbers or symbols for its states, inputs and parameters.
+
+    Parameters
+    ----------
+    circuit
+        The circuit with the places of its components.
+    values
+        States, inputs, parameters and discrete states by name, and the pressures computed from states.
+
+    Attributes
+    ----------
+    upstream
+        The components, actuators first.
+    volume_nodes, held_nodes
+        Nodes with a volume, and nodes held by sources.
+    conservation
+        What flows conserve.
+    """
+
+    def __init__(self, circuit: LocatedCircuit, values: NamedValues) -> None:
+        self.values = values
+        self.upstream = circuit.upstream
+        self._circuit = circuit
+        self.volume_nodes, self.held_nodes = circuit.volume_nodes, circuit.held_nodes
+        self.conservation = CONSERVATIONS[circuit.oil.conserves]
+
+    # -- what components see --------------------------------------------------------------------------------
+
+    def moment(self, located: LocatedComponent) -> ComponentContext:
+        """Return the evaluation context of a component."""
+        return located.context(self.values, self.pressure, self.oil)
+
+    def output_context(self, located: LocatedComponent) -> ComponentContext:
+        """Return the evaluation context of a component's outputs, which may depend on node inflows."""
+        return located.context(self.values, self.pressure, self.oil, lambda node: self.inflows[node])
+
+    # -- oil ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def oil(self) -> Fluid:
+        """The oil."""
+        data, values = self._circuit.oil, self.values
+        if data.air_content == 0.0:
+            return Fluid(values["oil.density"], values["oil.bulk_modulus"], data.vapour_pressure, None)
+        index = None if data.polytropic_index == ISOTHERMAL else values["oil.polytropic_index"]
+        mixture = Mixture(values["oil.bulk_modulus"], values["oil.air_content"], index)
+        return Fluid(values["oil.density"], values["oil.bulk_modulus"], values["oil.vapour_pressure"], mixture)
+
+    def pressure(self, node: str) -> Array:
+        """Return the pressure at a node in Pa, against vacuum."""
+        return self._held_pressure(node) if node in self._circuit.sources else self.values[f"{node}.pressure"]
+
+    def _held_pressure(self, node: str) -> Array:
+        source = self._circuit.sources[node]
+        return source.held_pressure(node, self.moment(source))
+
+    def gas_pressure(self, node: str) -> Array:
+        """Return the gas pressure of a node in Pa: its pressure minus the vapour pressure."""
+        if self.oil.mixture is not None and node not in self._circuit.sources:
+            return self.values[f"{node}.gas_pressure"]
+        return self.pressure(node) - self.oil.vapour_pressure
+
+    # -- flows ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def measures(self) -> dict[str, Array | None]:
+        """Volume of the conserved measure of flow at each node; None if it is independent of pressure."""
+        nodes = (*self.volume_nodes, *self.held_nodes)
+        return {node: self.conservation.flowing_volume(self.oil, self.gas_pressure(node)) for node in nodes}
+
+    @cached_property
+    def streams(self) -> tuple[FlowPath, ...]:
+        """The flows of all components."""
+        measures, streams = self.measures, list[FlowPath]()
+        reciprocals = {node: None if measure is None else 1.0 / measure for node, measure in measures.items()}
+        for located in self.upstream:
+            for flow, *ends in located.component.flows(self.moment(located)):
+                origin, target = (located.node("flows", end) for end in ends)
+                streams.append(FlowPath(origin, target, _amount(flow, reciprocals[origin], reciprocals[target])))
+        return tuple(streams)
+
+    @cached_property
+    def pushes(self) -> tuple[Push, ...]:
+        """The displacements by moving walls of all components."""
+        pushes: list[Push] = []
+        for located in self.upstream:
+            now = self.moment(located)
+            for port, displaced in located.component.displacements(now).items():
+                node = located.node("displacements", port)
+                spaces = tuple(space for space in located.component.volumes(now) if space.port == port)
+                growth = self.conservation.growth(now.pressure(port), located.walls(port, spaces))
+                pushes.append(Push(located.name, node, displaced, growth, spaces))
+        return tuple(pushes)
+
+    @cached_property
+    def intakes(self) -> dict[str, Array]:
+        """Inflow into each node in m³/s, in the conserved measure, less what components take into their own storage."""
+        intakes: dict[str, Array] = {node: np.asarray(0.0) for node in (*self.volume_nodes, *self.held_nodes)}
+        for origin, target, amount in self.streams:
+            intakes[origin] = intakes[origin] - amount
+            intakes[target] = intakes[target] + amount
+        for located in self.upstream:
+            for port, uptake in located.component.uptakes(self.moment(located)).items():
+                node = located.node("uptakes", port)
+                intakes[node] = intakes[node] - uptake
+        return intakes
+
+    @cached_property
+    def inflows(self) -> dict[str, Array]:
+        """Inflow and displacement into each node, in m³/s at the density of the node."""
+        inflows = {
+            node: intake if (measure := self.measures[node]) is None else intake * measure
+            for node, intake in self.intakes.items()
+        }
+        for push in self.pushes:
+            inflows[push.node] = inflows[push.node] + push.growth * push.displaced
+        return inflows
+
+    # -- volumes --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def spaces(self) -> dict[str, list[Space]]:
+        """The volumes of each node."""
+        spaces: dict[str, list[Space]] = {node: [] for node in self.volume_nodes}
+        for located in self._circuit.components:
+            for space in located.component.volumes(self.moment(located)):
+                spaces[located.node("volumes", space.port)].append(space)
+        return spaces
+
+    def pressure_rate(self, node: str) -> Array:
+        """Return the derivative of the pressure of a volume node in Pa/s [Jaiswal2021, eq. 22]."""
+        compliance = self.oil.compliance_at(self.gas_pressure(node))
+        return self.inflows[node] / self.conservation.capacity(compliance, self.pressure(node), self.spaces[node])
+
+    # -- energy ---------------------------------------------------------------------------------------------
+
+    def carried_energy(self, node: str) -> Array:
+        """Return the energy that flows carry at a node in J/m³ of the conserved measure."""
+        return self.conservation.carried_energy(self.oil, self.pressure(node), self.gas_pressure(node))
+
+    def brought_energy(self, node: str) -> Array:
+        """Return the energy of oil from outside in J/m³ at the density of the node."""
+        carried, measure = self.carried_energy(node), self.measures[node]
+        return carried if measure is None else carried / measure
+
+    def stored_power(self, node: str) -> Array:
+        """Return the derivative in W of the energy in oil and walls of a volume node."""
+        pushes = [push for push in self.pushes if push.node == node]
+        pressures, spaces = (self.pressure(node), self.gas_pressure(node)), self.spaces[node]
+        change = NodeChange(*pressures, spaces, self.intakes[node], pushes, self.pressure_rate(node))
+        return self.conservation.stored_power(self.oil, change)
+
+    def stored_energy(self, node: str) -> Array:
+        """Return the energy in oil and walls of a volume node in J."""
+        pressure = self.pressure(node)
+        held, walls = self.conservation.held(pressure, self.spaces[node])
+        density = self.conservation.energy_density(self.oil, pressure, self.gas_pressure(node))
+        return held * density + walls * wall_energy(pressure)
+
+
+class StartingSnapshot(CircuitState):
+    """A circuit at the start, where states and inputs may still be unknown."""
+
+    def pressure(self, node: str) -> Array:
+        """Return the initial pressure at a node in Pa, against vacuum."""
+        if node in self._circuit.sources:
+            return self._held_pressure(node)
+        if (balanced := self._circuit.balanced.get(node)) is None:
+            return self.values[f"{node}.initial_pressure"]
+        return balanced.pressure(self.moment(balanced.actuator))
+
+
+def _amount(flow: Array, at_origin: Array | None, at_target: Array | None) -> Array:
+    """Return a flow in the conserved measure in m³/s.
+
+    Parameters
+    ----------
+    flow
+        In m³/s at the upstream density.
+    at_origin, at_target
+        Conserved measure per m³ at both ends; None if it is one.
+    """
+    if at_origin is None or at_target is None:
+        return flow
+    onward = np.maximum(flow, 0.0)
+    return onward * at_origin + (flow - onward) * at_target
+
 
 PRESSURE_NOMINAL = 1e6
 """Nominal value of a pressure in Pa."""
@@ -271,3 +710,81 @@ def _named(
 def _stack(elements: Sequence[Array | float]) -> Array:
     """Stack scalars; an empty array for a circuit whose nodes are all held by sources."""
     return np.stack(elements) if elements else np.zeros(0)
+
+
+def _energy(name: str, description: str) -> Quantity:
+    return Quantity(f"hydraulic_energy.{name}", "J", description=description)
+
+
+class CircuitEnergies:
+    """Energies of a circuit and the powers that change them.
+
+    Parameters
+    ----------
+    equations
+        The equations of the circuit.
+
+    Attributes
+    ----------
+    integrals
+        Energies that are integrals over time, and the energy stored at the start.
+    outputs
+        Energies computed from states and integrals.
+    """
+
+    integrals = (
+        _energy("supplied", "energy supplied by sources and by external drives"),
+        _energy("delivered", "work delivered by actuators"),
+        _energy("dissipated", "energy lost in flows and friction"),
+        _energy("start", "energy stored at the start"),
+    )
+    outputs = (
+        _energy("stored", "energy in compressed oil, in walls and in components"),
+        _energy("drift", "energy balance error: stored + dissipated + delivered - supplied, minus the start value"),
+    )
+
+    def __init__(self, equations: CircuitEquations) -> None:
+        self._equations = equations
+
+    def powers(self, *given: Array) -> Array:
+        """Return the derivatives of `integrals` in W, shape (4,).
+
+        Parameters
+        ----------
+        given
+            States, inputs, parameters and discrete states, as for `CircuitEquations.snapshot`.
+        """
+        now = self._equations.snapshot(*given)
+        supplied = _total(each.component.work_rate(now.moment(each)) for each in now.upstream)
+        supplied = supplied - _total(now.intakes[node] * now.carried_energy(node) for node in now.held_nodes)
+        for push in now.pushes:
+            if not push.spaces:
+                held = now.brought_energy(push.node) if push.node in now.held_nodes else 0.0
+                supplied = supplied + push.displaced * (now.brought_energy(push.node) - now.pressure(push.node) - held)
+        delivered = _total(each.delivered(now.moment(each), now.output_context(each)) for each in now.upstream)
+        storing = _total(each.component.energy_rate(now.moment(each)) for each in now.upstream)
+        storing = storing + _total(now.stored_power(node) for node in now.volume_nodes)
+        return np.stack([supplied, delivered, supplied - delivered - storing, np.asarray(0.0)])
+
+    def initial_integrals(self, *given: Array) -> Array:
+        """Return the initial values of `integrals` in J, shape (4,); arguments: see `powers`."""
+        none = np.asarray(0.0)
+        return np.stack([none, none, none, self._stored(*given)])
+
+    def evaluate_outputs(self, integrals: Array, *given: Array) -> Array:
+        """Return the `outputs` in J, shape (2,); other arguments: see `powers`."""
+        stored = self._stored(*given)
+        supplied, delivered, dissipated, start = (integrals[index] for index in range(len(self.integrals)))
+        return np.stack([stored, stored + dissipated + delivered - supplied - start])
+
+    def _stored(self, *given: Array) -> Array:
+        now = self._equations.snapshot(*given)
+        stored = _total(each.component.energy(now.moment(each)) for each in now.upstream)
+        return stored + _total(now.stored_energy(node) for node in now.volume_nodes)
+
+
+def _total(powers: Iterable[Array | float]) -> Array:
+    total = np.asarray(0.0)
+    for power in powers:
+        total = total + power
+    return total

@@ -202,7 +202,7 @@ class Fluid(NamedTuple):
         return self.mixture.relative_volume(gas_pressure)
 
     def enthalpy_at(self, gas_pressure: Array) -> Array:
-        """Return the enthalpy h at a gas pressure in Pa, in J/m³ at atmospheric pressure; see `hydraulics.energy`."""
+        """Return the enthalpy h at a gas pressure in Pa, in J/m³ at atmospheric pressure (`hydraulics.equations`)."""
         flow_work = self.vapour_pressure + ATMOSPHERIC_PRESSURE
         if self.mixture is None:
             return flow_work + liquid_enthalpy(gas_pressure, self.bulk_modulus)

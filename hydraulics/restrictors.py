@@ -1,20 +1,84 @@
-"""Laminar restrictors: capillaries and leakage gaps."""
+"""Restrictors: orifices of constant or commanded area, capillaries and leakage gaps."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from hydraulics.component import Port
-from hydraulics.component_context import ComponentContext
-from hydraulics.two_port import TwoPort
+from hydraulics.component import Component, ComponentContext, Flow, Port, Stage
+from hydraulics.flow import LAMINAR_PRESSURE, Points, area_coefficient, orifice_flow, throttle_coefficient
 from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.interpolation import tabulated
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
+
+
+class TwoPort(Component, abstract=True):
+    """A two-port: one flow between two ports, which is also an output.
+
+    Attributes
+    ----------
+    ends
+        Names of the ports; flow from the first to the second is positive.
+    """
+
+    ends: ClassVar[tuple[str, str]] = ("inlet", "outlet")
+
+    @abstractmethod
+    def flow(self, now: ComponentContext) -> Array:
+        """Return the flow rate in m³/s at the upstream density."""
+
+    def drop(self, now: ComponentContext) -> Array:
+        """Return the pressure drop from the first port to the second in Pa."""
+        origin, target = self.ends
+        return now.pressure(origin) - now.pressure(target)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        """Return the flow rate."""
+        origin, target = self.ends
+        return (Quantity("flow", "m3/s", description=f"flow from {origin} to {target}, by the volume upstream"),)
+
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
+        """Return the flow."""
+        return (Flow(self.flow(now), *self.ends),)
+
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
+        """Return the flow rate."""
+        return {"flow": self.flow(now)}
+
+
+class Throttle(TwoPort):
+    """A sharp-edged orifice between two nodes [Jaiswal2021, eqs. 24 and 25].
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    orifice_diameter
+        In m.
+    discharge_coefficient
+        Discharge coefficient C_d, at most 1, that of an ideal orifice.
+    laminar_pressure
+        Pressure drop in Pa below which the flow is laminar.
+    """
+
+    type: Literal["throttle"] = "throttle"
+    inlet: Port
+    outlet: Port
+    orifice_diameter: Annotated[Positive, Parameter("m", "diameter of the orifice", tunable=True, usual=(1e-5, 0.5))]
+    discharge_coefficient: Annotated[Positive, Parameter("1", "flow discharge coefficient", tunable=True, maximum=1.0)]
+    laminar_pressure: Annotated[
+        Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
+    ] = LAMINAR_PRESSURE
+
+    def flow(self, now: ComponentContext) -> Array:
+        """Return the flow rate in m³/s."""
+        coefficient = throttle_coefficient(now["discharge_coefficient"], now["orifice_diameter"], now.oil.density)
+        return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])
 
 
 class LaminarRestrictor(TwoPort, abstract=True):
@@ -100,3 +164,44 @@ class AnnularGap(LaminarRestrictor):
     def wetted_perimeter(self, now: ComponentContext) -> Array:
         """Return the perimeter of both walls in m, taken as equal."""
         return 2.0 * np.pi * now["diameter"]
+
+
+class VariableOrifice(TwoPort):
+    """Sharp-edged orifice whose area follows a command [Jaiswal2021, eqs. 24 and 25].
+
+    Attributes
+    ----------
+    inlet, outlet
+        Nodes; flow from inlet to outlet counts as positive.
+    area
+        Largest area in m².
+    discharge_coefficient
+        Discharge coefficient C_d, at most 1, that of an ideal orifice.
+    points
+        Table of command and open area fraction; linear interpolation, constant beyond.
+    laminar_pressure
+        Pressure drop in Pa below which the flow is laminar.
+    """
+
+    stage: ClassVar[Stage] = Stage.CONTROL
+    type: Literal["variable-orifice"] = "variable-orifice"
+    inlet: Port
+    outlet: Port
+    area: Annotated[Positive, Parameter("m2", "largest area", tunable=True, usual=(1e-10, 0.2))]
+    discharge_coefficient: Annotated[Positive, Parameter("1", "flow discharge coefficient", tunable=True, maximum=1.0)]
+    points: Annotated[Points, Parameter("1", "open area fraction", tunable=True)] = ((0.0, 0.0), (1.0, 1.0))
+    laminar_pressure: Annotated[
+        Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
+    ] = LAMINAR_PRESSURE
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the command."""
+        told = "command, by which the table gives the area; saturates at its ends"
+        ends = self.points[0][0], self.points[-1][0]
+        return (Quantity("command", "1", 0.0, *ends, description=told, saturates=True),)
+
+    def flow(self, now: ComponentContext) -> Array:
+        """Return the flow rate in m³/s."""
+        area = now["area"] * tabulated(now["command"], now, "points", self.points)
+        coefficient = area_coefficient(now["discharge_coefficient"], area, now.oil.density)
+        return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])

@@ -175,20 +175,20 @@ if TYPE_CHECKING:
 _HOMES = {
     "analysis.fitting": "FitResult",
     "analysis.fmu_fitting": "fit_fmu",
-    "analysis.gradient": "Gradient",
     "analysis.fmu_linearization": "linearize root_locus_of_fmus",
-    "analysis.modal_analysis": "ModalAnalysis ModeShape",
-    "analysis.root_locus": "RootLocus",
+    "analysis.gradient": "Gradient",
     "analysis.linear_system": "LinearSystem Mode OperatingValue",
     "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
+    "analysis.modal_analysis": "ModalAnalysis ModeShape",
     "analysis.model_functions": "FunctionArgument ModelFunctions",
     "analysis.optimization": "OptimizationResult",
     "analysis.residuals": "FitSignal",
+    "analysis.root_locus": "RootLocus",
     "analysis.sensitivities": "SensitivityResult",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.comparison_options": "ComparisonKeywords",
-    "comparison.recommendation": "CouplingSetting Recommendation recommend",
+    "comparison.recommendation": "CouplingSetting recommend Recommendation",
     "comparison.tight": "TightRun",
     "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CoupledJoint CouplingOptions "
     "JointHandle SystemGraph",
@@ -203,8 +203,9 @@ _HOMES = {
     "equilibrium.equilibrium_result": "Equilibrium",
     "exporting.coupled_export": "export_coupled",
     "exporting.fmu_export": "export",
-    "exporting.reference_results": "ReferenceDeviation check_reference",
+    "exporting.reference_results": "check_reference ReferenceDeviation",
     "fmu.validation": "Finding validate",
+    "integration.error_measure": "ErrorEstimate",
     "integration.solver": "Statistics",
     "io.checkpoints": "Checkpoint",
     "io.part_files": "load_parts UserParts",
@@ -216,21 +217,21 @@ _HOMES = {
     "model.closure": "ClosureEquation",
     "model.constraint": "Constraint",
     "model.force": "Force JointLoad PointLoad",
-    "integration.error_measure": "ErrorEstimate",
-    "model.joint": "JointElement Joint",
-    "model.reference_types": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
-    "model.numbers": "Numbers",
-    "model.force_context": "BodyPoint JointMotion SensorContext PointAcceleration ForceContext",
+    "model.force_context": "BodyPoint ForceContext JointMotion PointAcceleration SensorContext",
+    "model.joint": "Joint JointElement",
     "model.model_file_schema": "model_schema",
+    "model.numbers": "Numbers",
+    "model.reference_types": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.sensor": "Sensor",
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
     "modelling": "Array Condition DataError Parameter Quantity Remark",
     "modelling.variables": "Causality Variability Variable",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential Distance DistanceSensor "
-    "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
-    "JointStop Limiter LineOfAction LinearCoupling Mimic OrientationSensor PidController Planar PlaneContact "
-    "PointOnLine PointOnPlane PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute "
-    "SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
+    "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
+    "JointSpringDamper JointStop Limiter LinearCoupling LineOfAction Mimic OrientationSensor PidController "
+    "Planar PlaneContact PointOnLine PointOnPlane PointSensor PrescribedMotion Prismatic RackAndPinion "
+    "RateLimiter Revolute SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D "
+    "TransferFunction Universal",
     "rules": "Rule",
     "simulation.ensemble_result": "EnsembleResult",
     "simulation.run_options": "RunKeywords RunOptions",

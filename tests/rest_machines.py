@@ -26,7 +26,7 @@ from hydraulics import (
     closed_centre,
     three_way,
 )
-from hydraulics.edges import Edges
+from hydraulics.flow import Edges
 from mbsfmu import (
     Actuator,
     Beam,

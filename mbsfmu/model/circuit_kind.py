@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from hydraulics import Circuit
-from hydraulics.conditions import circuit_conditions
-from hydraulics.plausibility import plausibility_warnings
+from hydraulics.circuit import circuit_conditions, plausibility_warnings
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.icon_strokes import FLUID, FORCE, JOINT, Stroke
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from hydraulics.piston import friction
+from hydraulics.cylinders import friction
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.reference_types import JointReference, NonNegative, Positive

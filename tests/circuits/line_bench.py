@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import jv
 
 from hydraulics import Circuit, Component, LineEnd, Oil, PressureInput, PressureSource, TransmissionLine, Volume
-from hydraulics.pipe_friction import WEIGHTINGS
+from hydraulics.transmission_line import WEIGHTINGS
 from mbsfmu import CoupledModel, LinearSignal
 
 OIL = Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0)

@@ -29,8 +29,8 @@ from hydraulics import (
     catalogue_displacement,
     catalogue_leakage,
 )
+from hydraulics.circuit import plausibility_warnings
 from hydraulics.component import Component
-from hydraulics.plausibility import plausibility_warnings
 from mbsfmu import CoupledModel, JointActuator, Mechanism, Revolute, RigidBody, StepSignal
 
 LOSSES: dict[str, float] = {

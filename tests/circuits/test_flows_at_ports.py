@@ -8,7 +8,7 @@ from test_any_circuit import mounted
 from test_losses_of_components import LAWS, OIL, pick
 
 from hydraulics import CircuitEquations, Component
-from hydraulics.sources import Source
+from hydraulics.boundaries import Source
 from mbsfmu.view.circuit.component_kinds import port_flows
 
 MADE = [each for each, _ in LAWS if not isinstance(each, Source)]

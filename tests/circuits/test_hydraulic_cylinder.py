@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from hydraulics.piston import end_stop_force, friction, ring
+from hydraulics.cylinders import end_stop_force, friction, ring
 
 STROKE, STIFFNESS = 0.9, 1e6
 SEALS = {

@@ -26,7 +26,7 @@ from hydraulics import (
     Throttle,
     Volume,
 )
-from hydraulics.piston import friction
+from hydraulics.cylinders import friction
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.models.hydraulic import four_bar
 from mbsfmu.simulation.run_result import Result

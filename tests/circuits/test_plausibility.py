@@ -10,7 +10,7 @@ from hydraulic_bench import AREA_2, AREA_3, paper_circuit
 
 import mbsfmu
 from hydraulics import Circuit, DataError, catalogue_coefficient
-from hydraulics.plausibility import plausibility_warnings
+from hydraulics.circuit import plausibility_warnings
 from mbsfmu import CoupledModel, StepSignal
 
 MEANT = "which is implausible; numbers are in SI units"

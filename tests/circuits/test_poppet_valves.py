@@ -31,7 +31,7 @@ from hydraulics import (
     Volume,
     two_way,
 )
-from hydraulics.plausibility import plausibility_warnings
+from hydraulics.circuit import plausibility_warnings
 from mbsfmu import CoupledModel, LinearSignal, SimulationError, StepSignal
 
 pressures = st.floats(0.0, 6e7) | st.floats(0.0, 5e5)

@@ -26,7 +26,7 @@ from hydraulics import (
     three_way,
     two_way,
 )
-from hydraulics.opening import kept_below
+from hydraulics.flow import kept_below
 from mbsfmu import CoupledModel, StepSignal
 
 FLOW, DROP, LAMINAR = 1e-3, 5e5, 2e5

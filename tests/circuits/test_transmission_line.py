@@ -43,8 +43,7 @@ from hydraulics import (
     wave_speed,
 )
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE
-from hydraulics.line_side import LineGrid
-from hydraulics.pipe_friction import WEIGHTINGS, turbulent_factor
+from hydraulics.transmission_line import WEIGHTINGS, LineGrid, turbulent_factor
 from mbsfmu import LinearSignal, Result
 
 FLOW = 1e-4

@@ -217,7 +217,7 @@ def type_of_another_class() -> None:
         (states_without_rates, ("class Still: it has states, but no rates",)),
         (outputs_without_values, ("class Mute: it has outputs, but no evaluate_outputs",)),
         (parameter_that_is_a_word, ("class Vague: the parameter 'bore' must be a number",)),
-        (taken_type, ("class Other of", "test_component_classes.py", "'hose' is taken by Hose of hydraulics.volumes")),
+        (taken_type, ("class Other of", "test_component_classes.py", "'hose' is taken by Hose of hydraulics.storage")),
         (type_of_another_class, ("class Twin of", "'test-leak' is taken by Leak of", "test_component_classes.py")),
     ],
 )

@@ -243,7 +243,7 @@ def test_files_that_define_no_parts_are_refused(tmp_path: Path) -> None:
         "failing": ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero"),
         "taken": (
             FILE.read_text().replace("pilot-relief-valve", "hose"),
-            "'hose' is taken by Hose of hydraulics.volumes",
+            "'hose' is taken by Hose of hydraulics.storage",
         ),
         "incomplete": (FILE.read_text().replace("def flows", "def flow"), "its port 'inlet' lets oil through"),
     }

@@ -10,7 +10,7 @@ from importer import Importer
 
 import mbsfmu
 from hydraulics import Circuit, FlowSource, Oil, ReliefValve, SingleActingCylinder, Tank, Volume
-from hydraulics.conditions import circuit_conditions
+from hydraulics.circuit import circuit_conditions
 from mbsfmu import CoupledModel, Cuboid, JointStop, LinearSignal, Mechanism, Prismatic, StepSignal, cosimulate
 
 

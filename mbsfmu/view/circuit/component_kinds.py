@@ -33,11 +33,10 @@ from hydraulics import (
     VariableOrifice,
     Volume,
 )
-from hydraulics.any_cylinder import AnyCylinder
-from hydraulics.displacement import DisplacementMachine
-from hydraulics.pumps import AnyPump, DisplacedPump
-from hydraulics.sources import Source
-from hydraulics.two_port import TwoPort
+from hydraulics.boundaries import Source
+from hydraulics.cylinders import AnyCylinder
+from hydraulics.displacement_machines import AnyPump, DisplacedPump, DisplacementMachine
+from hydraulics.restrictors import TwoPort
 
 _SYMBOLS: tuple[tuple[type[Component] | tuple[type[Component], ...], str], ...] = (
     (Tank, "tank"),

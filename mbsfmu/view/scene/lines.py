@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hydraulics.any_cylinder import AnyCylinder
 from hydraulics.component import HydraulicActuator
+from hydraulics.cylinders import AnyCylinder
 from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.force import Force
 from mbsfmu.model.machine import Machine

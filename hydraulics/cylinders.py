@@ -1,4 +1,4 @@
-"""Base of all cylinders: chambers, friction, end stops, cushions."""
+"""Cylinders, double- and single-acting: chambers, friction, end stops, cushions."""
 
 from __future__ import annotations
 
@@ -6,19 +6,117 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from math import inf
-from typing import Annotated, ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
 
-from hydraulics.component import HydraulicActuator, Space
-from hydraulics.component_context import ComponentContext
-from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
+from hydraulics.component import ChamberPort, ComponentContext, Flow, HydraulicActuator, Space
+from hydraulics.flow import throttle_coefficient
+from hydraulics.fluid import ATMOSPHERIC_PRESSURE
 from mbsfmu.modelling.conditions import Condition
+from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array, Measured, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 from mbsfmu.modelling.structure import Role
+
+CUSHION_DISCHARGE = 0.61
+"""Discharge coefficient of a cushion orifice, sharp-edged [Merritt: Hydraulic Control Systems, 1967]."""
+
+
+def ring(outer: Array, inner: Array | float) -> Array:
+    """Return the annular area in m² between two diameters in m."""
+    return 0.25 * np.pi * (outer**2 - inner**2)
+
+
+def friction(
+    velocity: Array,
+    *,
+    viscous: Array | float,
+    coulomb: Array | float,
+    static: Array | float,
+    stribeck_velocity: Array | float,
+    smoothing_velocity: Array | float,
+) -> Array:
+    """Return the seal friction in N, opposite to the velocity.
+
+    Viscous friction and the Stribeck curve F_C + (F_S − F_C) exp(−(v/v_S)²), with the smoothed sign tanh(v/v_0).
+
+    Parameters
+    ----------
+    velocity
+        v in m/s.
+    viscous
+        In N s/m.
+    coulomb, static
+        F_C and F_S in N.
+    stribeck_velocity, smoothing_velocity
+        v_S and v_0 in m/s; positive.
+    """
+    curve = coulomb + (static - coulomb) * np.exp(-((velocity / stribeck_velocity) ** 2))
+    return viscous * velocity + curve * np.tanh(velocity / smoothing_velocity)
+
+
+def end_stop_force(
+    chamber_length: Array,
+    stroke: Array | float,
+    velocity: Array,
+    stiffness: Array | float,
+    damping: Array | float,
+) -> Array:
+    """Return the force of the end stops in N, positive where it extends the cylinder.
+
+    A compression d gives the force k d max(0, 1 + D ḋ): zero at first contact, and never tensile.
+
+    Parameters
+    ----------
+    chamber_length
+        Length of the piston-side chamber in m.
+    stroke
+        In m.
+    velocity
+        Rate of the length in m/s.
+    stiffness
+        k in N/m.
+    damping
+        D in s/m.
+    """
+    retracted, extended = pressed_in(chamber_length, stroke)
+    push = stiffness * retracted * np.maximum(1.0 - damping * velocity, 0.0)
+    pull = stiffness * extended * np.maximum(1.0 + damping * velocity, 0.0)
+    return push - pull
+
+
+def pressed_in(chamber_length: Array, stroke: Array | float) -> tuple[Array, Array]:
+    """Return the compression of the end stops in m, retracted and extended."""
+    return np.maximum(-chamber_length, 0.0), np.maximum(chamber_length - stroke, 0.0)
+
+
+def cushion_pressure(way: Array, length: Array, flow: Array, diameter: Array, density: Array | float) -> Array:
+    """Return the pressure rise in Pa of a chamber by its cushion.
+
+    Over the cushion length a spear closes the outlet except for an orifice with the flow coefficient C. The remaining
+    opening decreases as C / s, s = 1 − way / length, so that Δp = (s Q / C)². Inflow passes a check valve without
+    pressure drop; outflow has none before the spear enters.
+
+    Parameters
+    ----------
+    way
+        Remaining stroke to the end in m.
+    length
+        Length of the cushion in m; positive.
+    flow
+        Q out of the chamber in m³/s.
+    diameter
+        Diameter of the orifice in m.
+    density
+        Density of the oil in kg/m³.
+    """
+    closed = np.clip(1.0 - way / length, 0.0, 1.0)
+    coefficient = throttle_coefficient(CUSHION_DISCHARGE, diameter, density)
+    return (closed * np.maximum(flow, 0.0) / coefficient) ** 2
+
 
 ROUND_OFF = 1e-6
 """Relative to the stroke: how far a cylinder without end stops may start beyond its stroke."""
@@ -280,3 +378,149 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         for (_, area, side), rise in zip(self.chambers(now), self._cushions(now), strict=False):
             force = force + side * area * rise
         return force
+
+
+class Cylinder(AnyCylinder):
+    """A double-acting cylinder with friction and soft end stops [Jaiswal2021, eqs. 28, 29, 42 and 43].
+
+    Attributes
+    ----------
+    piston, rod
+        Nodes of the piston-side and the rod-side chamber.
+    piston_diameter, rod_diameter
+        In m.
+    through_rod_diameter
+        Diameter in m of a rod on the piston's side as well; None without one.
+    leakage
+        Laminar, over the piston, in m³/(s Pa); None without any.
+    """
+
+    type: Literal["cylinder"] = "cylinder"
+    piston: ChamberPort
+    rod: ChamberPort
+    piston_diameter: Annotated[Positive, Parameter("m", "diameter of the piston", usual=(1e-3, 3.0))]
+    rod_diameter: Annotated[Positive, Parameter("m", "diameter of the rod", usual=(1e-4, 3.0))]
+    through_rod_diameter: Annotated[
+        OptionalPositive, Parameter("m", "diameter of the rod on the piston's side", usual=(1e-4, 3.0))
+    ] = None
+    leakage: Annotated[
+        OptionalPositive, Parameter("m3/(s.Pa)", "laminar leakage over the piston", tunable=True, usual=(1e-18, 1e-8))
+    ] = None
+
+    @model_validator(mode="after")
+    def _has_a_piston_between_two_chambers(self) -> Self:
+        for name, whose in (("rod_diameter", "the rod's"), ("through_rod_diameter", "the through rod's")):
+            diameter = getattr(self, name)
+            if diameter is not None and self.piston_diameter <= diameter:
+                raise ValueError(
+                    f"piston_diameter is {self.piston_diameter}; it must be greater than {whose}, {diameter}"
+                )
+        if self.piston == self.rod:
+            raise ValueError(f"piston and rod are both at node '{self.piston}'; they need a node each")
+        return self
+
+    def orderings(self) -> tuple[tuple[str, str], ...]:
+        """Return that each piston diameter must exceed its rod diameter."""
+        through = () if self.through_rod_diameter is None else (("through_rod_diameter", "piston_diameter"),)
+        return (("rod_diameter", "piston_diameter"), *through)
+
+    def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
+        """Return the piston-side and the rod-side chamber."""
+        piston, through = now["piston_diameter"], "through_rod_diameter" in now
+        return (
+            Chamber("piston", ring(piston, now["through_rod_diameter"] if through else 0.0), 1),
+            Chamber("rod", ring(piston, now["rod_diameter"]), -1),
+        )
+
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
+        """Return the leakage flow over the piston."""
+        if "leakage" in now:
+            yield Flow(now["leakage"] * (now.pressure("piston") - now.pressure("rod")), "piston", "rod")
+
+    def balanced_pressure(self, port: str, now: ComponentContext) -> Array:
+        """Return the pressure in Pa that balances the initial load without friction [Jaiswal2021, sect. 5]."""
+        piston, rod = (each.area for each in self.chambers(now))
+        load = now["initial_load"]
+        if port == "piston":
+            return (load + now.pressure("rod") * rod) / piston
+        return (now.pressure("piston") * piston - load) / rod
+
+    def balance_advice(self, port: str, now: ComponentContext) -> str:
+        """Return advice: the load, and the pressure of the other chamber that could carry it."""
+        areas = {each.port: each.area for each in self.chambers(now)}
+        other = "rod" if port == "piston" else "piston"
+        load = abs(now["initial_load"])
+        return (
+            f"{self.type} '{self.name}', which it balances, is {'pulled' if port == 'piston' else 'pushed'} with "
+            f"{load:.6g} N; let the pressure at '{self.ports()[other]}' start above {load / areas[other]:.6g} Pa, or "
+            f"balance that one and give '{self.ports()[port]}' a number"
+        )
+
+
+class SingleActingCylinder(AnyCylinder):
+    """Cylinder extended by oil and retracted by a load or a spring; the rod side is open to the atmosphere.
+
+    A plunger has the diameter of its rod. The force is (p − p_a) A − F₀ − k x at the extension x.
+
+    Attributes
+    ----------
+    piston
+        Node of the chamber.
+    piston_diameter
+        In m.
+    spring_stiffness
+        k in N/m; None for a constant spring force.
+    spring_preload
+        F₀ in N, fully retracted.
+    """
+
+    type: Literal["single-acting-cylinder"] = "single-acting-cylinder"
+    piston: ChamberPort
+    piston_diameter: Annotated[Positive, Parameter("m", "diameter of the piston", usual=(1e-3, 3.0))]
+    spring_stiffness: Annotated[OptionalPositive, Parameter("N/m", "stiffness of the spring")] = None
+    spring_preload: Annotated[NonNegative, Parameter("N", "force of the spring, fully retracted")] = 0.0
+
+    def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
+        """Return the piston-side chamber."""
+        return (Chamber("piston", ring(now["piston_diameter"], 0.0), 1),)
+
+    def pushed(self, now: ComponentContext) -> Array:
+        """Return the force of pressure, atmosphere and spring in N, positive where it extends the cylinder."""
+        return super().pushed(now) - self._pulled(now)
+
+    def energy(self, now: ComponentContext) -> Array:
+        """Return the energy in J of end stops and spring, and of the displaced atmosphere."""
+        extended = self._extended(now)
+        return super().energy(now) + (self._constant(now) + 0.5 * self._stiffness(now) * extended) * extended
+
+    def energy_rate(self, now: ComponentContext) -> Array:
+        """Return the derivative of `energy` in W."""
+        return super().energy_rate(now) + self._pulled(now) * now["velocity"]
+
+    def balanced_pressure(self, port: str, now: ComponentContext) -> Array:  # noqa: ARG002
+        """Return the pressure in Pa that balances the initial load without friction."""
+        if "spring_stiffness" in now:
+            raise DataError(
+                f"{self.type} '{self.name}' has a spring, whose force at the start its length decides: let the "
+                f"pressure at '{self.piston}' start at a number"
+            )
+        return (now["initial_load"] + self._constant(now)) / self.chambers(now)[0].area
+
+    def balance_advice(self, port: str, now: ComponentContext) -> str:  # noqa: ARG002
+        """Return advice: oil cannot pull."""
+        return (
+            f"{self.type} '{self.name}', which it balances, is pulled with {-now['initial_load']:.6g} N, "
+            "and oil only pushes"
+        )
+
+    def _pulled(self, now: ComponentContext) -> Array:
+        """Return the retracting force of atmosphere and spring in N."""
+        return self._constant(now) + self._stiffness(now) * self._extended(now)
+
+    def _constant(self, now: ComponentContext) -> Array:
+        return ATMOSPHERIC_PRESSURE * self.chambers(now)[0].area + now["spring_preload"]
+
+    def _stiffness(self, now: ComponentContext) -> Array | float:
+        if "spring_stiffness" not in now:
+            return 0.0
+        return now["spring_stiffness"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.cosim import compiled
-from mbsfmu.cosim.compiled.layout import Clock, ExchangeTable, MemberTable, header
+from mbsfmu.cosim.compiled.library import Clock, ExchangeTable, MemberTable, header
 from mbsfmu.cosim.fmus.fmu_instance import FmuCalls
 from mbsfmu.cosim.runs.load_fmus import instantiate, load_graph
 

@@ -20,8 +20,8 @@ from mbsfmu.analysis.sensitivities import named_once
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.muted import each_once
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.fmus.elements import all_elements
 from mbsfmu.cosim.fmus.variable_descriptions import (
+    all_elements,
     described_aliases,
     described_measurement_units,
     described_variable,

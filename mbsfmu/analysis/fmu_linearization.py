@@ -18,8 +18,8 @@ from mbsfmu.base.patterns import means, nearest
 from mbsfmu.cosim.coupling.consistent_start import initialize_values
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
-from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
-from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.fmus.archive import read_fmu
+from mbsfmu.cosim.fmus.model_exchange import ModelExchangeInstance
 from mbsfmu.cosim.fmus.variable_descriptions import unit_name
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.load_fmus import load_graph

@@ -12,7 +12,7 @@ from mbsfmu.analysis.kinks import has_kink
 from mbsfmu.analysis.linear_system import Floats
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.fmus.fmu_instance import FmuError, Instance, Port
-from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
+from mbsfmu.cosim.fmus.model_exchange import ModelExchangeInstance
 from mbsfmu.modelling.variables import Causality, Variability
 
 _DIFFERENCE = float(np.cbrt(np.finfo(float).eps))

@@ -76,7 +76,7 @@ def starting(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
 def _variables(context: click.Context) -> list[dict[str, Any]]:
     """Return the variables of the model that was typed; none where it cannot be read."""
     from mbsfmu.cli.found_models import find_model  # noqa: PLC0415 - few completions need it
-    from mbsfmu.cosim.runs.source_overview import is_source  # noqa: PLC0415
+    from mbsfmu.cosim.runs.load_fmus import is_source  # noqa: PLC0415
     from mbsfmu.coupled.model_overview import overview  # noqa: PLC0415
 
     model = context.params.get("model")

@@ -19,8 +19,8 @@ from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling.sweeps import AITKEN
-from mbsfmu.cosim.runs.coupling_error import NOT_ESTIMATED
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
+from mbsfmu.cosim.runs.master import NO_ERROR_ESTIMATE
 from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import read_signal
@@ -158,7 +158,7 @@ def command(
         if kept is not None:
             kept.remove()
     if result.control == "fixed" and not check_error:
-        _LOGGER.info("%s", NOT_ESTIMATED)
+        _LOGGER.info("%s", NO_ERROR_ESTIMATE)
     write_json(json_file, result.summary())
     rows = [[name, shown(value), result.unit(name)] for name, value in result.final().items()]
     lengths = (

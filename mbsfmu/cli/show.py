@@ -19,7 +19,7 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.source_tables import print_source
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
-from mbsfmu.cosim.runs.source_overview import is_source
+from mbsfmu.cosim.runs.load_fmus import is_source
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_overview import overview
 from mbsfmu.simulation.run_options import RunOptions

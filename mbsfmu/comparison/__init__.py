@@ -5,7 +5,7 @@ from mbsfmu.comparison.comparison_options import ComparisonOptions
 from mbsfmu.comparison.model_comparison import compare
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
-from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
+from mbsfmu.cosim.coupling.algorithms import CHOICES, USUAL
 
 __all__ = [
     "CHOICES",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar, TypedDict
 
 from mbsfmu.base.options import POSITIVE, ChoiceOption, ListOption, Number, Options, Switch
-from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
+from mbsfmu.cosim.coupling.algorithms import CHOICES, USUAL
 from mbsfmu.exporting.fmu_export import BACKENDS, Backend
 from mbsfmu.simulation.run_options import RunOptions
 

@@ -12,7 +12,7 @@ from mbsfmu.comparison.coupled_reference import CoupledReference
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import RESOLUTION, cheapest_runs
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.cosim.coupling.sweeps import names_of
 
 ITERATING = "newton-linear"

@@ -10,8 +10,8 @@ from typing import Any
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim import Cosimulation, CosimulationResult, CouplingOptions
-from mbsfmu.cosim.coupling.choices import parted
-from mbsfmu.cosim.coupling.driven import Signal
+from mbsfmu.cosim.coupling.algorithms import parted
+from mbsfmu.cosim.coupling.coupling_data import Signal
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.modelling import closest_match
 

@@ -17,8 +17,7 @@ from mbsfmu.comparison.run import Run, Task, make_run
 from mbsfmu.comparison.stability import StabilityLimit, stability_limit
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import SECONDS, Repetitions, contenders, repeated_costs
-from mbsfmu.cosim.coupling.algorithms import ITERATED
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.algorithms import ITERATED, parted
 
 # How far beyond the steps of the grid a stability limit is looked for.
 _FINER, _COARSER, _FEWEST_STEPS = 16.0, 64.0, 10

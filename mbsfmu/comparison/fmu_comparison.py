@@ -18,8 +18,8 @@ from mbsfmu.comparison.internal_steps import InternalSteps
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.cosim import CosimulationResult, CouplingOptions
-from mbsfmu.cosim.coupling.choices import parted
-from mbsfmu.cosim.joints.bound_joints import check_algorithm
+from mbsfmu.cosim.coupling.algorithms import parted
+from mbsfmu.cosim.joints.joint_equations import check_algorithm
 from mbsfmu.modelling.variables import Variable
 
 _OF_MODELS = ("formulation", "newton_tolerance", "backend")

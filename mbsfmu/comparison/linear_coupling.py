@@ -18,8 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.coupling.algorithms import ITERATED
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.algorithms import ITERATED, parted
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, mean
 
 Floats = NDArray[np.float64]

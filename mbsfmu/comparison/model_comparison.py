@@ -19,7 +19,7 @@ from mbsfmu.comparison.fmu_comparison import compare_fmus
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import tight_run
 from mbsfmu.compiling.compiler import optimized
-from mbsfmu.cosim.coupling.driven import Signal
+from mbsfmu.cosim.coupling.coupling_data import Signal
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.fmu_export import export

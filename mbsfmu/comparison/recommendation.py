@@ -19,10 +19,8 @@ from mbsfmu.comparison.comparison_options import ACCURACY
 from mbsfmu.comparison.cost import rounded_down
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.linear_coupling import EXTRAPOLATIONS, Floats, LinearCoupling, LinearFmu
-from mbsfmu.cosim.coupling.algorithms import ITERATED
-from mbsfmu.cosim.coupling.choices import choice_of, flags_of
-from mbsfmu.cosim.coupling.coupling_data import CouplingData
-from mbsfmu.cosim.coupling.driven import Signal
+from mbsfmu.cosim.coupling.algorithms import ITERATED, choice_of, flags_of
+from mbsfmu.cosim.coupling.coupling_data import CouplingData, Signal
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.runs.load_fmus import load_graph

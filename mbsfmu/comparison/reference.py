@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.runs.coupling_error import output_scale
+from mbsfmu.cosim.runs.master import output_scale
 from mbsfmu.io.trajectory import Trajectory
 
 

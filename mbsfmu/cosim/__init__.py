@@ -1,11 +1,10 @@
 """Co-simulation master for FMUs of FMI 2.0 and 3.0, loaded with FMPy."""
 
-from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint, JointHandle
-from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
+from mbsfmu.cosim.coupling.graph import Connection, CoupledJoint, JointHandle, SystemGraph
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
-from mbsfmu.cosim.runs.coupled_result import CosimulationError, CosimulationInterrupted, CosimulationResult
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.cosim.runs.master import cosimulate
+from mbsfmu.cosim.runs.run_recorder import CosimulationError, CosimulationInterrupted, CosimulationResult
 from mbsfmu.cosim.ssp import read_ssp, write_ssp
 
 __all__ = [

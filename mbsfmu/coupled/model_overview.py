@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.runs.source_overview import source_overview
+from mbsfmu.cosim.runs.load_fmus import source_overview
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.initialization.initialization import Initialization

@@ -30,17 +30,22 @@ from mbsfmu.compiling.platforms import (
 )
 from mbsfmu.cosim.compiled.library import exchange_sources
 from mbsfmu.cosim.coupling.algorithms import make_algorithm
-from mbsfmu.cosim.coupling.arrays import connect_elements
-from mbsfmu.cosim.coupling.coupling_data import NUMERIC, CouplingData
-from mbsfmu.cosim.coupling.driven import DrivenInputs
-from mbsfmu.cosim.coupling.explicit_coupling import Explicit
-from mbsfmu.cosim.coupling.exposed import behind_connectors
+from mbsfmu.cosim.coupling.coupling_data import NUMERIC, CouplingData, DrivenInputs
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
-from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph, check_connections, is_text, undriven_inputs
-from mbsfmu.cosim.coupling.sweeps import names_of
-from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
-from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
-from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.coupling.graph import (
+    Connection,
+    Exposed,
+    SystemGraph,
+    behind_connectors,
+    check_connections,
+    connect_elements,
+    is_text,
+    undriven_inputs,
+)
+from mbsfmu.cosim.coupling.sweeps import Explicit, names_of
+from mbsfmu.cosim.fmus.archive import read_fmu
+from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
+from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
 from mbsfmu.cosim.fmus.variable_descriptions import typed_value
 from mbsfmu.cosim.runs import preparation
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.coupling.consistent_start import OutputGroup, OutputsOfInstance
+from mbsfmu.cosim.coupling.consistent_start import OutputGroup, OutputsOfInstance, is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
-from mbsfmu.cosim.coupling.direct_loops import is_loop, loop_names, sort_outputs
-from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
-from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
-from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
+from mbsfmu.cosim.coupling.sweeps import Explicit
+from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
+from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
 from mbsfmu.cosim.fmus.library_instance import LibraryPort
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
 from mbsfmu.native.literals import number, string

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from mbsfmu.base.archives import opened_archive
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
-from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.cosim.runs.master import cosimulate
+from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.fmu.validation.reference_checks import FOLDER, LAYERED, MANIFEST, NAME, entry_of
 
 _VERSION = "1.0.0-alpha.1"

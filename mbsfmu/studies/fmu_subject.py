@@ -16,13 +16,14 @@ from typing import Any
 
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.fmus.elements import all_elements
-from mbsfmu.cosim.fmus.structural_parameters import STRUCTURAL, sized_by
 from mbsfmu.cosim.fmus.variable_descriptions import (
+    STRUCTURAL,
+    all_elements,
     described_aliases,
     described_measurement_units,
     kind_of,
     refused_start,
+    sized_by,
 )
 from mbsfmu.cosim.runs.load_fmus import load_graph, package_of
 from mbsfmu.io.signals import AnySignal

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self, TypedDict, cast
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, ChoiceOption, Number, Option, Options, Switch
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import formulation_of

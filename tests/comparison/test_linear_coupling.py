@@ -10,7 +10,7 @@ from cosim.coupled_pairs import force_and_velocity
 from mbsfmu.comparison.cost import rounded_down
 from mbsfmu.comparison.linear_coupling import LinearCoupling, LinearFmu
 from mbsfmu.comparison.recommendation import _Facts, _horizon, _search
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.algorithms import parted
 
 STEP, STOP = 0.1, 1.0
 ONLY = np.array([0.0, 1.0])

@@ -19,7 +19,7 @@ from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.linear_coupling import LinearCoupling, LinearFmu
 from mbsfmu.comparison.recommendation import _linear
 from mbsfmu.compiling.platforms import host_platform
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.native.native_package import export_native
 from mbsfmu.simulation.factory import make_simulation
 

@@ -20,7 +20,7 @@ from mbsfmu.comparison import Comparison
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.coupled_reference import SHARE
 from mbsfmu.comparison.internal_steps import InternalSteps, _is_step
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.cosim.ssp import write_ssp
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.simulation.variable_table import STEP

@@ -14,10 +14,8 @@ from foreign_fmus import compiler
 from scipy.linalg import expm
 
 from mbsfmu import StepSignal
-from mbsfmu.cosim.compiled.layout import InverseTable
-from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
-from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
-from mbsfmu.cosim.coupling.learned_inverse import LearnedInverse
+from mbsfmu.cosim.compiled.library import InverseTable
+from mbsfmu.cosim.coupling.iterated_coupling import InterfaceInverse, InterfaceNewton, LearnedInverse
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -115,7 +113,7 @@ def test_jumps_and_bonds(
 
 def test_memory_is_limited(coupled: Coupled, both: Run, made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """A Jacobian of what passes directly is off: steps add updates, until it is made anew by differences."""
-    monkeypatch.setattr("mbsfmu.cosim.coupling.interface_newton._MOST", 2)
+    monkeypatch.setattr("mbsfmu.cosim.coupling.iterated_coupling._MOST", 2)
     renewed: list[int] = []
     renew = InterfaceNewton.renew
 
@@ -163,8 +161,8 @@ def test_slow_iterations(
     coupled: Coupled, both: Run, made: list[int], monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     """Jacobians are made anew where two sweeps have brought little, and relaxations stay within their bounds."""
-    monkeypatch.setattr("mbsfmu.cosim.coupling.interface_newton._SLOW", 1e-9)
-    monkeypatch.setattr("mbsfmu.cosim.coupling.fixed_point._RELAXATION_RANGE", (0.97, 1.01))
+    monkeypatch.setattr("mbsfmu.cosim.coupling.iterated_coupling._SLOW", 1e-9)
+    monkeypatch.setattr("mbsfmu.cosim.coupling.iterated_coupling._RELAXATION_RANGE", (0.97, 1.01))
     result = both(
         coupled.units, connections=coupled.connections, step=0.1, stop=0.4, extrapolation="zero", **options,
         iteration_tolerance=1e-12, maximum_iterations=200,
@@ -179,7 +177,7 @@ def test_updates_that_would_turn_singular_are_left_out(
     """In compiled code as in Python: with a bound just below 1, of the inverse that is true already, few are added."""
     added: list[int] = []
     for least in (1e-3, 0.999):
-        monkeypatch.setattr("mbsfmu.cosim.coupling.interface_inverse._LEAST", least)
+        monkeypatch.setattr("mbsfmu.cosim.coupling.iterated_coupling._LEAST", least)
         result = both(
             coupled.units, connections=coupled.connections, step=0.004, stop=0.2, extrapolation="linear",
             algorithm="newton", jacobian="directional",

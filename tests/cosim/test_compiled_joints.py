@@ -24,9 +24,8 @@ from cosim.test_joined_mechanisms import half_foreign, rocker
 from foreign_fmus import compiler
 
 from mbsfmu import Connection, Cosimulation, CoupledJoint, JointHandle, StepSignal
-from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
-from mbsfmu.cosim.joints.joint_closing import JointClosing
-from mbsfmu.cosim.joints.joint_trials import JointTrials
+from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
+from mbsfmu.cosim.joints.joint_closing import JointClosing, JointTrials
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 

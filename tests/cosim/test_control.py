@@ -13,7 +13,7 @@ from cosim.linear_units import CONNECTIONS, NAMES, exact
 
 import mbsfmu
 from mbsfmu import CosimulationResult, InputError, StepSignal, cosimulate
-from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.fmus.fmu_instance import FmuError
 
 STOP = 2.0

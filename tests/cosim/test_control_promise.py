@@ -11,9 +11,8 @@ import pytest
 from cosim.coupled_pairs import Pair, force_and_velocity, masses, pendulum
 
 from mbsfmu import CosimulationResult, cosimulate
-from mbsfmu.cosim.control.defects import Defects
-from mbsfmu.cosim.control.discontinuities import Sample
-from mbsfmu.cosim.control.richardson_control import Tried
+from mbsfmu.cosim.control.error_variables import Sample
+from mbsfmu.cosim.control.richardson_control import Defects, Tried
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.runs.load_fmus import instantiate
 

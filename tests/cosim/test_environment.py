@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import cosimulate
-from mbsfmu.cosim.fmus.environment import environment
+from mbsfmu.cosim.fmus.fmu_instance import environment
 
 _TO_NEAREST = 0  # FE_TONEAREST of C on all platforms that are known
 

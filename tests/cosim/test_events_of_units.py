@@ -12,8 +12,7 @@ from model_exchange_fmus.runs import SOLVERS, VERSIONS, Jumper, alone
 from mbsfmu import CosimulationError
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.instantiation import make_instance
-from mbsfmu.cosim.fmus.model_exchange.integrator import FmuIntegrator
-from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
+from mbsfmu.cosim.fmus.model_exchange import FmuIntegrator, ModelExchangeInstance
 
 
 def bouncing(times: np.ndarray, gravity: float, restitution: float) -> tuple[np.ndarray, int]:
@@ -44,7 +43,7 @@ def test_events_are_one_after_the_other_where_time_stands_still(
     jumper: Jumper, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each bounce is two events at one time, after which none may follow there; bounces in one step are at several."""
-    monkeypatch.setattr("mbsfmu.cosim.fmus.model_exchange.integrated_model.MOST_ITERATIONS", 1)
+    monkeypatch.setattr("mbsfmu.cosim.fmus.model_exchange.MOST_ITERATIONS", 1)
     result = alone(jumper(version), 3.0, 0.1, x=1.0, gravity=9.81, restitution=0.7)
     assert result.final()["jumper.bounces"] == 11
 

@@ -21,7 +21,7 @@ from mbsfmu import Cosimulation, CosimulationError, InputError, LinearSignal, St
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmu_instance import FmuEnded, FmuError
 from mbsfmu.cosim.fmus.instantiation import make_instance
-from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
+from mbsfmu.cosim.fmus.model_exchange import ModelExchangeInstance
 
 CONNECTIONS = ("two.force=jumper.force", "jumper.v=two.velocity")
 HALF = {"jumper.x": 0.1, "jumper.stiffness": 40.0, "jumper.damping": 0.4}

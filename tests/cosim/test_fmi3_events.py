@@ -70,7 +70,7 @@ def test_events_that_are_not_told_apart_end_the_run(foreign: Callable[[str], Pat
 
 def test_events_are_one_after_the_other_where_time_stands_still(foreign: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight periods and a turn are in a step, though no more than three events may follow at one time."""
-    monkeypatch.setattr("mbsfmu.cosim.fmus.fmi3_instance.MOST_ITERATIONS", 3)
+    monkeypatch.setattr("mbsfmu.cosim.fmus.fmi3.MOST_ITERATIONS", 3)
     result = cosimulate(foreign("ticking"), step=2.5, stop=2.5)
     assert result.final()["ticking.count"] == 8
     assert result.final()["ticking.events"] == 1 + 8 + 1

@@ -19,10 +19,10 @@ from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimu
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationResult
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.fmus.elements import elements_of
-from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
+from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
 from mbsfmu.cosim.fmus.fmu_instance import FmuEnded, FmuError, Instance
 from mbsfmu.cosim.fmus.instantiation import make_instance
+from mbsfmu.cosim.fmus.variable_descriptions import elements_of
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 

@@ -10,7 +10,7 @@ import pytest
 import mbsfmu
 from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.graph import Connection
-from mbsfmu.cosim.runs.notes import report_crossed
+from mbsfmu.cosim.runs.preparation import report_crossed
 from mbsfmu.modelling.variables import Variable
 
 LINES = [

@@ -43,7 +43,7 @@ from mbsfmu import (
 )
 from mbsfmu.cosim import read_ssp, write_ssp
 from mbsfmu.cosim.joints.joint_equations import MOTION, JointEquations
-from mbsfmu.cosim.ssp.joint_annotation import NAMESPACE
+from mbsfmu.cosim.ssp.annotations import JOINT_NAMESPACE
 from mbsfmu.equations.rotation import quaternion_from_vector, quaternion_product
 from mbsfmu.exporting.coupled_export import export_coupled
 from mbsfmu.simulation.run_result import Result
@@ -350,7 +350,7 @@ def test_wrong_annotations_are_refused(pinned: list[Path], tmp_path: Path, eleme
     text = structure.read_text()
     begin = text.index("<joints:Joint ")
     end = text.index("/>", begin) + 2
-    own = re.sub("^<([A-Z][a-z]+) ", rf'<\1 xmlns="{NAMESPACE}" ', element)
+    own = re.sub("^<([A-Z][a-z]+) ", rf'<\1 xmlns="{JOINT_NAMESPACE}" ', element)
     structure.write_text(text[:begin] + own + text[end:])
     with pytest.raises(InputError, match=f"mbsfmu.joints: .*{sentence}"):
         read_ssp(folder, tmp_path)

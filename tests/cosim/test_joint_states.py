@@ -14,9 +14,9 @@ from cosim.test_integrated_joints import bar
 from model_exchange_fmus.runs import Jumper
 
 from mbsfmu import Cosimulation
-from mbsfmu.cosim.compiled.layout import ClosingTable
-from mbsfmu.cosim.coupling.learned_inverse import LearnedInverse
-from mbsfmu.cosim.fmus.model_exchange.integrator import FmuIntegrator
+from mbsfmu.cosim.compiled.library import ClosingTable
+from mbsfmu.cosim.coupling.iterated_coupling import LearnedInverse
+from mbsfmu.cosim.fmus.model_exchange import FmuIntegrator
 from mbsfmu.cosim.joints.joined_models import JoinedModels, _least
 from mbsfmu.cosim.joints.joint_closing import JointClosing
 

@@ -13,7 +13,7 @@ import mbsfmu
 from mbsfmu.base.alike import alike
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.fmus.fmu_instance import logger
 from mbsfmu.cosim.runs import preparation
 

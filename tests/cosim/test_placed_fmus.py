@@ -17,7 +17,7 @@ from fmpy.ssp.ssd import read_ssd
 from foreign_fmus import build_c_unit, has_wine
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
-from mbsfmu.cosim.fmus.hosts.placed_fmu import PlacedFmu
+from mbsfmu.cosim.fmus.placed_fmu import PlacedFmu
 from mbsfmu.cosim.ssp import read_structure, write_ssp
 from mbsfmu.io.trajectory import Trajectory
 
@@ -193,7 +193,7 @@ def test_fmus_run_in_the_worker_where_there_are_no_processes(cluster: Cluster, f
     """As on Windows."""
 
     def switched(name: str) -> None:
-        from mbsfmu.cosim.fmus.hosts import fmu_actor  # noqa: PLC0415 - of the worker
+        from mbsfmu.cosim.fmus import fmu_actor  # noqa: PLC0415 - of the worker
 
         fmu_actor.os = SimpleNamespace(name=name)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -207,7 +207,7 @@ def test_fmus_run_in_the_worker_where_there_are_no_processes(cluster: Cluster, f
 
 
 def test_schedulers_that_are_none_are_refused(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mbsfmu.cosim.fmus.hosts.placed_fmu._CONNECTING", 0.5)
+    monkeypatch.setattr("mbsfmu.cosim.fmus.placed_fmu._CONNECTING", 0.5)
     place = {"dahlquist": "north"}
     with pytest.raises(InputError, match=r"dahlquist cannot be placed on workers without the address"):
         cosimulate(foreign("dahlquist"), step=0.1, stop=1.0, place=place)

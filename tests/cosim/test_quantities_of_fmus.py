@@ -17,7 +17,7 @@ import mbsfmu
 from mbsfmu import InputError, cosimulate
 from mbsfmu.cli.cosim import command as cosim
 from mbsfmu.cli.sweep import command as sweep
-from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.fmus.archive import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
 from mbsfmu.io.formats import read_table
 from mbsfmu.io.signals import StepSignal, read_signal

@@ -21,7 +21,7 @@ from started import run_python
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
-from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.runs.run_recorder import Thinning
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
@@ -232,7 +232,7 @@ def test_grids_in_pieces(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> N
         whole.time, [0, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.61, 0.7, 0.8, 0.9, 1.0, 1.03], atol=1e-12
     )
     for piece in (1, 2, 3, 5):
-        monkeypatch.setattr("mbsfmu.cosim.runs.fixed_steps._PIECE", piece)
+        monkeypatch.setattr("mbsfmu.cosim.runs.coupled_run_loop._PIECE", piece)
         pieces = cosimulate(foreign("dahlquist"), **options)
         np.testing.assert_array_equal(pieces.time, whole.time)
         np.testing.assert_array_equal(pieces["x"], whole["x"])

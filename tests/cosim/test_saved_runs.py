@@ -141,7 +141,7 @@ def test_signals_scenarios_and_values_set_by_hand(halves_exact: list[Path], tmp_
 
 
 def test_grids_in_pieces_go_on(halves_exact: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mbsfmu.cosim.runs.fixed_steps._PIECE", 7)
+    monkeypatch.setattr("mbsfmu.cosim.runs.coupled_run_loop._PIECE", 7)
     signal = {"one.force": StepSignal(times=(0.05, 0.123, 0.21), values=(1.0, -1.0, 0.5))}
     call = {"step": 0.01, "stop": 0.3, "inputs": signal, "connections": CONNECTIONS[1:]}
     whole = cosimulate(halves_exact, **call)

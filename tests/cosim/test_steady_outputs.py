@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mbsfmu.cosim import CosimulationResult
-from mbsfmu.cosim.runs.coupling_error import coupling_error
+from mbsfmu.cosim.runs.master import coupling_error
 
 
 @dataclass

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import mbsfmu
 from mbsfmu import InputError, StepSignal
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.control.grid import communication_points
-from mbsfmu.cosim.coupling.driven import DrivenInputs
+from mbsfmu.cosim.control.run_statistics import communication_points
+from mbsfmu.cosim.coupling.coupling_data import DrivenInputs
 from mbsfmu.modelling.variables import Causality
 
 STEP = 1e-3

@@ -15,7 +15,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, InputError, Mechanism, Trajectory
 from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.runs.source_overview import source_overview
+from mbsfmu.cosim.runs.load_fmus import source_overview
 from mbsfmu.fmu.validation import validate
 from mbsfmu.io.formats import suffixes
 from mbsfmu.io.saved_files import read_saved, write_saved

@@ -17,7 +17,7 @@ import mbsfmu
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.comparison import Comparison
 from mbsfmu.cosim.control.run_statistics import RunStatistics
-from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.io.trajectory import Trajectory
 
 TIMES = np.linspace(0.0, 1.0, 5)

@@ -13,7 +13,7 @@ from pages import report_of
 
 import mbsfmu
 from mbsfmu.cosim.control.run_statistics import RunStatistics
-from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.view.report import Circumstances, circumstances

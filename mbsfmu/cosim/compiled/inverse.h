@@ -1,4 +1,4 @@
-/* Inverse of a Jacobian with Broyden's updates, or learned: mbsfmu/cosim/coupling/interface_inverse.py, learned_inverse.py. */
+/* Inverse of a Jacobian with Broyden's updates, or learned: mbsfmu/cosim/coupling/iterated_coupling.py, learned_inverse.py. */
 
 #ifndef INVERSE_H
 #define INVERSE_H

@@ -1,4 +1,4 @@
-/* Steps that are repeated until interface values agree: mbsfmu/cosim/coupling/iterated.py and its classes. */
+/* Steps that are repeated until interface values agree: mbsfmu/cosim/coupling/iterated_coupling.py and its classes. */
 
 #ifndef ITERATION_H
 #define ITERATION_H

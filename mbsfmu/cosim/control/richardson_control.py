@@ -1,22 +1,210 @@
-"""Step control by step doubling and the integrated defect of inputs."""
+"""Step control by step doubling and the integrated defect of inputs, and the choice of a controller."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from mbsfmu.cosim.control.defects import Defects
-from mbsfmu.cosim.control.discontinuities import DiscontinuityFinder, Suspect
-from mbsfmu.cosim.control.double_length_run import DoubleLengthRun
-from mbsfmu.cosim.control.standstill import Standstill
-from mbsfmu.cosim.control.step_control import Controller, StepAttempt
-from mbsfmu.cosim.control.tolerances import CouplingTolerances
-from mbsfmu.cosim.control.watched import ErrorWeights, Watched
-from mbsfmu.cosim.coupling.extrapolation import OutputHistory
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.cosim.control.error_variables import (
+    END,
+    CouplingTolerances,
+    DiscontinuityFinder,
+    ErrorWeights,
+    Sample,
+    Suspect,
+    Watched,
+)
+from mbsfmu.cosim.control.run_statistics import RunStatistics, Standstill
+from mbsfmu.cosim.control.step_control import Controller, EnergyControl, PredictionControl, StepAttempt
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded
+
+
+class Defects:
+    """Compares the means of inputs over a step with those of their sources.
+
+    Of the outputs at the beginning, the middle and the end of a step Simpson's rule makes the mean that inputs should
+    have had, to an order more than any extrapolation here. Its difference from the mean that they had, times the
+    length of the step, is what an FMU was given too much [Busch and Schweizer 2011, "An explicit approach for
+    controlling the macro-step size of co-simulation methods"; Arnold, Clauß, Schierz 2014, "Error analysis and error
+    estimates for co-simulation in FMI for model exchange and co-simulation v2.0"; arXiv:2406.17353]. It needs no
+    states, and is of the inputs: what units make of it nobody knows.
+
+    Parameters
+    ----------
+    stepping
+        The members that make the steps. What drives an input and shows at the end of a step what its own inputs are off
+        by there is left out: the next step begins with that, however short it is.
+    seen
+        Names of those whose states are seen, in which the effect of defects shows.
+    """
+
+    def __init__(self, stepping: Stepping, seen: Collection[str]) -> None:
+        exchange = stepping.exchange
+        left_out = np.zeros(len(exchange.columns), dtype=bool)
+        left_out[exchange.held] = True
+        left_out[: len(exchange.names)] |= stepping.shows_inputs
+        sources = exchange.entry_sources
+        hidden = [
+            np.full(len(member.sources), member.instance.name not in seen, dtype=bool) for member in exchange.members
+        ]
+        factors = np.concatenate([member.factors for member in exchange.members])
+        self._chosen = np.flatnonzero(np.concatenate(hidden) & ~left_out[sources] & (factors != 0.0))
+        self._sources = sources[self._chosen]
+        self._factors = factors[self._chosen]
+        self._offsets = np.concatenate([member.offsets for member in exchange.members])[self._chosen]
+
+    def largest(
+        self,
+        points: tuple[Floats, Floats, Floats],
+        sample: Sample,
+        inputs: tuple[Floats, Floats],
+        weights: Floats,
+        of_signals: Floats,
+    ) -> float:
+        """Return the largest defect over a step, relative to the tolerance of the input's source.
+
+        Parameters
+        ----------
+        points
+            Outputs at the beginning, the middle and the end of the step.
+        sample
+            The followed signals in it.
+        inputs
+            Means that all inputs had over both of its halves.
+        weights, of_signals
+            What may be wrong about outputs (and states) and about signals.
+        """
+        if not len(self._chosen):
+            return 0.0
+        begin, middle, end = points
+        true = np.concatenate([(begin + 4.0 * middle + end) / 6.0, sample.mean()])[self._sources]
+        applied = 0.5 * (inputs[0] + inputs[1])[self._chosen]
+        allowed = np.concatenate([weights[: len(begin)], of_signals])[self._sources] * np.abs(self._factors)
+        return float(np.max(np.abs(true * self._factors + self._offsets - applied) / allowed))
+
+
+_DOUBLE_LENGTH = "run in whole steps"
+"""Slot of that run's states."""
+
+
+class DoubleLengthRun:
+    """A run of the same members with whole steps, each from the end of its own last one.
+
+    The difference of one step estimates what that step does wrong, the distance of both runs what all of them have done
+    until now, and what the system has made of it: of two runs of order p the one in halves is off by their distance
+    over 2^p − 1 (Richardson; Hairer, Nørsett, Wanner 1993, section II.4, estimate global errors by two runs as well).
+
+    Parameters
+    ----------
+    stepping
+        The members that make the steps.
+    history
+        The history of the run, at its start.
+    watched
+        What is compared.
+
+    Attributes
+    ----------
+    errors
+        Distance over 2^p − 1, with what it was where it began anew, shape (watched,).
+    has_moved
+        Whether a variable has ever been another one than in the run in halves.
+    """
+
+    CHANGES: ClassVar = ("errors", "has_moved", "_carried", "_history", "_states")
+
+    def __init__(self, stepping: Stepping, history: OutputHistory, watched: Watched) -> None:
+        self._stepping, self._watched = stepping, watched
+        self._history = history.copy()
+        self._carried, self.errors = np.zeros(len(watched)), np.zeros(len(watched))
+        self.has_moved = np.zeros(len(watched), dtype=bool)
+        self._is_apart = False
+
+    def advance(self, history: OutputHistory, time: float, step: float) -> None:
+        """Make a step in s after the members have made it in halves; they keep their state.
+
+        Parameters
+        ----------
+        history
+            That of the run in halves, at the end of the step.
+        time, step
+            Beginning and length of the step in s.
+        """
+        stepping, end = self._stepping, time + step
+        reached = self._watched.read(history.now)
+        stepping.save(END, end)
+        try:
+            stepping.restore(_DOUBLE_LENGTH)
+            stepping.advance(self._history, time, step)
+            found = self._watched.read(self._history.now)
+            stepping.save(_DOUBLE_LENGTH, end)
+        except (SimulationError, FmuEnded) as error:
+            if getattr(error, "fatal", False):
+                raise
+            stepping.restore(END)
+            self.join(history)
+        else:
+            stepping.restore(END)
+            distance = np.abs(found - reached) / (2.0**stepping.order - 1.0)
+            self.errors = self._carried + distance
+            self.has_moved |= distance > 0.0
+        stepping.exchange.release(END)
+
+    def begin(self, time: float) -> None:
+        """Start at the members' state at a time in s, unless already running."""
+        if not self._is_apart:
+            self._stepping.save(_DOUBLE_LENGTH, time)
+            self._is_apart = True
+
+    def join(self, history: OutputHistory) -> None:
+        """Continue from the members' state; the error so far is kept."""
+        self._carried = self.errors.copy()
+        self._history = history.copy()
+        self._is_apart = False
+
+    def drop(self, history: OutputHistory) -> None:
+        """Continue from the members' state, and discard the distance since the last time."""
+        self.errors = self._carried.copy()
+        self.join(history)
+
+    def restart(self) -> None:
+        """Discard the history at a discontinuity."""
+        self._history.restart()
+
+    @property
+    def _states(self) -> list[bytes]:
+        """States of the members in this run for another process; empty if it restarts."""
+        members = self._stepping.exchange.members
+        if not self._is_apart:
+            return []
+        states = []
+        for member in members:
+            instance = member.instance
+            instance.save(END, instance.time)
+            instance.restore(_DOUBLE_LENGTH)
+            states.append(instance.serialize())
+            instance.restore(END)
+            instance.release(END)
+        return states
+
+    @_states.setter
+    def _states(self, states: list[bytes]) -> None:
+        self._is_apart = bool(states)
+        for member, state in zip(self._stepping.exchange.members, states, strict=False):
+            instance = member.instance
+            instance.save(END, instance.time)
+            instance.deserialize(state)
+            instance.save(_DOUBLE_LENGTH, instance.time)
+            instance.restore(END)
+            instance.release(END)
+
 
 _SUSPICIOUS = 3.0  # shares of the tolerance by which what is exchanged may go off its extrapolation without a look
 _LARGEST_AT_DISCONTINUITIES = 0.5
@@ -247,3 +435,39 @@ class RichardsonControl(Controller):
                 f"{enough:.1g} would keep it to {self.tolerances.relative:g}"
             )
         return [each for each in notes if each]
+
+
+def make_controller(
+    control: str,
+    stepping: Stepping,
+    tolerances: CouplingTolerances,
+    history: OutputHistory,
+    statistics: RunStatistics,
+    start: float,
+    stop: float,
+) -> Controller | None:
+    """Return the step controller; warn of features that FMUs lack."""
+    if control == "fixed":
+        return None
+    without = stepping.exchange.without_states()
+    if control == "energy":
+        if not stepping.bonds:
+            raise InputError(
+                "no power bond was found between the FMUs, so control energy has nothing to go by: two connections "
+                "in opposite directions whose units make a power (N and m/s, N.m and rad/s, Pa and m3/s)"
+            )
+        if without:
+            statistics.warn(f"{names_of(without)} cannot save the state: steps with too much residual energy stay")
+        if statistics.algorithm == "gauss-seidel" and statistics.extrapolation == Extrapolation.ZERO:
+            statistics.warn(
+                "with inputs that are held in turn, errors of both directions cancel in equal steps, which control "
+                "energy loses: equal steps of the same cost may be nearer; take linear extrapolation with it",
+            )
+        return EnergyControl(stepping, tolerances, returns=not without)
+    if without:
+        statistics.warn(
+            f"{names_of(without)} cannot save the state: errors are estimated from the extrapolation of what is "
+            "exchanged, and no step is made again",
+        )
+        return PredictionControl(stepping, tolerances, history)
+    return RichardsonControl(stepping, tolerances, history, start, stop)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import (
+from mbsfmu.cosim.compiled.library import (
     Bond,
     ClosingTable,
     ExchangeTable,
@@ -19,10 +19,10 @@ from mbsfmu.cosim.compiled.layout import (
     SavedState,
     Side,
 )
-from mbsfmu.cosim.coupling.bond_energy import BondSide, PowerBond
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.iterated import Iterated
+from mbsfmu.cosim.coupling.iterated_coupling import Iterated
+from mbsfmu.cosim.coupling.stepping import BondSide, PowerBond
 from mbsfmu.cosim.coupling.sweeps import Algorithm
 from mbsfmu.cosim.fmus.fmu_instance import FmuCalls, Instance
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import FORGETTING, STRAIGHT
+from mbsfmu.cosim.compiled.library import FORGETTING, STRAIGHT
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 

@@ -1,4 +1,13 @@
-"""Base of coupling algorithms: sweeps over the members, and their history."""
+"""Sweeps over the members of a coupled run, and explicit coupling: each FMU steps once.
+
+Linear correction: outputs with direct feed-through as they are for the inputs of the end of a step.
+
+After a step an FMU shows its outputs for the inputs that it was given, extrapolated or held. With its directional
+derivatives D of outputs by inputs, y + D (u − u_given) is what it would show for other inputs u. With the connections
+u = K y + k this is a linear system for the outputs of all FMUs, which also closes algebraic loops: no step is repeated,
+and no state is saved. After PyFMI's option `linear_correction` (Andersson 2016, "Methods and Tools for
+Co-Simulation of Dynamic Systems with the Functional Mock-up Interface").
+"""
 
 from __future__ import annotations
 
@@ -11,10 +20,122 @@ from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
-from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean, part
 from mbsfmu.cosim.fmus.fmu_instance import Floats
+
+
+class _Outputs:
+    """The outputs of one member with direct feed-through, and its connected inputs.
+
+    Attributes
+    ----------
+    columns
+        Place of the outputs among those of all members.
+    entries
+        Place of the inputs among the member's entries.
+    """
+
+    def __init__(self, member: CoupledInstance, names: list[str], entries: list[int]) -> None:
+        self.member, self.names, self.entries = member, names, entries
+        self.columns = [member.place.start + member.outputs.names.index(name) for name in names]
+        self.inputs = [member.entries.names[entry] for entry in entries]
+
+    def derivatives(self) -> Floats:
+        """Return D, shape (outputs, inputs)."""
+        return self.member.instance.directional_derivative(self.names, self.inputs)
+
+    def given(self) -> Floats:
+        """Return the inputs that the outputs show at the end of the step, shape (inputs,)."""
+        member = self.member
+        last = part(member.taken, 1.0 - 1.0 / member.rate, 1.0)
+        shown = ends(last) if member.ramps else mean(last)
+        return shown[self.entries]
+
+
+class LinearCorrection:
+    """Corrects outputs at the end of a step.
+
+    Parameters
+    ----------
+    exchange
+        The members.
+
+    Raises
+    ------
+    InputError
+        When an output depends directly on an input, as far as is known, and its FMU gives no directional derivatives;
+        when no output does, so that there is nothing to correct.
+    """
+
+    def __init__(self, exchange: CouplingData) -> None:
+        self._outputs: list[_Outputs] = []
+        count = len(exchange.names)
+        for member in exchange.members:
+            instance = member.instance
+            names = [
+                name
+                for place, name in enumerate(member.outputs.names)
+                if name in member.perhaps_direct and member.place.start + place not in exchange.held
+            ]
+            entries = [
+                entry
+                for entry, source in enumerate(member.sources.tolist())
+                if source < count and source not in exchange.held
+            ]
+            if not names or not entries:
+                continue
+            if not instance.gives_directional_derivatives:
+                raise InputError(
+                    f"{instance.name}.{names[0]} depends directly on inputs, and its FMU gives no directional "
+                    "derivatives, which a linear correction needs; choose fixed-point or newton if FMUs save their "
+                    "states"
+                )
+            self._outputs.append(_Outputs(member, names, entries))
+        if not self._outputs:
+            raise InputError("a linear correction has no effect: no output depends directly on a connected input")
+
+    def apply(self, end: Floats, time: float) -> Floats:
+        """Return corrected outputs at the end of a step, a new array.
+
+        Parameters
+        ----------
+        end
+            Outputs as the FMUs show them.
+        time
+            End of the step in s.
+
+        Raises
+        ------
+        SimulationError
+            When an FMU refuses, or an algebraic loop has no single solution.
+        """
+        columns = np.concatenate([each.columns for each in self._outputs])
+        matrix, right = np.eye(len(columns)), end[columns]
+        first = 0
+        for each in self._outputs:
+            rows = slice(first, first + len(each.columns))
+            first = rows.stop
+            member, slopes = each.member, each.derivatives()
+            sources = member.sources[each.entries]
+            factors, offsets = member.factors[each.entries], member.offsets[each.entries]
+            right[rows] += slopes @ (factors * end[sources] + offsets - each.given())
+            # Sources that are corrected themselves are unknown: D K (y_corrected − y).
+            for place, source in enumerate(sources.tolist()):
+                for column in np.flatnonzero(columns == source):
+                    effect = slopes[:, place] * factors[place]
+                    matrix[rows, column] -= effect
+                    right[rows] -= effect * end[source]
+        corrected = end.copy()
+        try:
+            corrected[columns] = np.linalg.solve(matrix, right)
+        except np.linalg.LinAlgError:
+            raise SimulationError(
+                f"the algebraic loop at t = {time:.9g} s has no single solution: its gain is 1"
+            ) from None
+        return corrected
+
 
 START = "start of the step"
 """Slot of the states at the start of an iterated step."""
@@ -302,3 +423,80 @@ def means(history: OutputHistory, end: Floats, step: float) -> Floats:
 def names_of(members: Sequence[str]) -> str:
     """Return names in words."""
     return " and ".join([", ".join(members[:-1]), members[-1]]) if len(members) > 1 else members[0]
+
+
+class OneSweep(Algorithm):
+    """Base of algorithms that make one sweep of each step.
+
+    Attributes
+    ----------
+    again
+        How often a step is made again of which too little is known.
+    """
+
+    def __init__(self, exchange: CouplingData, settings: Settings) -> None:
+        super().__init__(exchange, settings)
+        # Adaptive inputs are held until lines have met them, which asks nothing of the FMUs.
+        ahead = settings.extrapolation.degree > 0 and settings.extrapolation is not Extrapolation.ADAPTIVE
+        improves = ahead and not exchange.without_states()
+        self._correction = LinearCorrection(exchange) if settings.linear_correction else None
+        self.again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
+
+    def repeats(self, history: OutputHistory) -> bool:
+        """Return whether the coming step is repeated, for lack of history."""
+        return self.again > 0 and history.is_fresh
+
+    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
+        """Make a step without iteration; without sufficient history repeat it, if states can be saved.
+
+        The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
+        the third order, and make step control begin with tiny ones; so would a second one with straight inputs where
+        parabolas are wanted, in outputs that depend directly on inputs. An output that depends directly on inputs is as
+        wrong as these were in the sweep before: each FMU with such outputs asks for one sweep more.
+        """
+        again = self.again if self.repeats(history) else 0
+        if again:
+            self.exchange.save(START, time)
+        polynomials = self._complete(history.extrapolate(step), time, step)
+        end = self._corrected(self._one_sweep(history, polynomials, time, step), time + step)
+        for _ in range(again):
+            self._return()
+            polynomials = self._complete(history.interpolate(step, end.copy()), time, step)
+            end = self._corrected(self._one_sweep(history, polynomials, time, step), time + step)
+        if again:
+            self.exchange.release(START)
+        return end.copy()
+
+    def _corrected(self, end: Floats, time: float) -> Floats:
+        """Return outputs at the end of a step, at a time in s, corrected if that is wanted."""
+        return end if self._correction is None else self._correction.apply(end, time)
+
+    @abstractmethod
+    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
+        """Let all members step once; return the outputs, which the next sweep overwrites."""
+
+
+class Explicit(OneSweep):
+    """Base of explicit algorithms."""
+
+
+class Jacobi(Explicit):
+    """Jacobi: all members step with the data at the start of the step."""
+
+    options: ClassVar[tuple[str, ...]] = ("threads", "linear_correction")
+
+    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
+        return self._in_parallel(polynomials, time, step, history.correction)
+
+
+class GaussSeidel(Explicit):
+    """Gauss–Seidel: members step in sequence; later ones use new outputs of earlier ones.
+
+    With held inputs a later member gets the end value, else the polynomial to it.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("order", "linear_correction")
+    in_turn = True
+
+    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
+        return self._in_turn(history, polynomials.copy(), time, step, history.correction)

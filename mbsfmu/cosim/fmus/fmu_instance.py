@@ -1,20 +1,25 @@
-"""Interface of loaded FMUs for the master, for any standard."""
+"""Interface of loaded FMUs for the master, for any standard: values, steps, events, messages."""
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.base.alike import alike, how_many
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cosim.compiled.layout import Clock, MakeStep, PortTable, SavedState
+from mbsfmu.base.times import NEIGHBOURS, resolution
+from mbsfmu.cosim.compiled.library import Clock, MakeStep, PortTable, SavedState, compiled_library, exchange_function
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Variable
 
@@ -452,3 +457,125 @@ class Instance(ABC):
     @abstractmethod
     def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
         """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns)."""
+
+
+def environment() -> int:
+    """Return the floating-point environment of this thread: rounding, and denormal numbers where code is compiled."""
+    return _functions()[0]()
+
+
+def restore_environment(wanted: int) -> bool:
+    """Restore the floating-point environment of this thread; return whether it had changed."""
+    get, put = _functions()
+    if get() == wanted:
+        return False
+    put(wanted)
+    return True
+
+
+@cache
+def _functions() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """Return the functions that get and set the environment, from compiled code or the C library."""
+    if exchange_function() is not None:
+        library = compiled_library()
+        get, put = library.mbsfmu_environment, library.mbsfmu_set_environment
+        get.restype, put.argtypes, put.restype = ctypes.c_uint32, (ctypes.c_uint32,), None
+        return get, put
+    try:
+        library = ctypes.CDLL(None)
+        return library.fegetround, library.fesetround
+    except (OSError, TypeError, AttributeError):
+        return lambda: 0, lambda _: None
+
+
+class _Kept(logging.Filter):
+    """Keeps back warnings of FMUs, which are `name [category]: text`, isolated ones included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[tuple[str, str]] = []
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record goes on."""
+        if record.levelno != logging.WARNING:
+            return True
+        name, category, text = message_parts(record.getMessage())
+        self.said.append((name, f" [{category}]: {text.removeprefix(f'{name}: ')}"))
+        return False
+
+
+@contextmanager
+def alike_messages(count: int) -> Iterator[None]:
+    """Log warnings that a number of FMUs give in the block behind it, those that differ in numbers alone once."""
+    kept = _Kept()
+    logger.addFilter(kept)
+    try:
+        yield
+    finally:
+        logger.removeFilter(kept)
+        for sentence, names in alike(kept.said):
+            logger.warning("%s%s%s", how_many(names, count, "FMUs"), names[0], sentence)
+
+
+MOST_ITERATIONS = 1000
+"""Largest number of event iterations at one instant, and of returns without progress."""
+
+
+class Update(NamedTuple):
+    """Result of an update of discrete states.
+
+    Attributes
+    ----------
+    again
+        Whether they have to be updated once more.
+    ends
+        Whether it ends the run.
+    nominals
+        Whether nominal values of its continuous states have changed.
+    following
+        Time of its next event in s; infinity where it names none.
+    """
+
+    again: bool
+    ends: bool
+    nominals: bool
+    following: float
+
+
+def next_event(defined: bool, time: float) -> float:
+    """Return the time in s of the next event, if defined."""
+    return time if defined else math.inf
+
+
+def gets_nowhere(before: float, now: float, end: float) -> bool:
+    """Return whether two times in s of a step differ by less than round-off.
+
+    FMUs that test whether a time is behind that of an event, or name events by round-off, go on so for ever.
+    """
+    return now <= before + NEIGHBOURS * resolution(end)
+
+
+def iterate_events(name: str, time: float, update: Callable[[], Update]) -> Update:
+    """Update discrete states until convergence, or the end of the run; return the combined result.
+
+    Parameters
+    ----------
+    name, time
+        The unit, and where it is in s, for the message.
+    update
+        Makes one update.
+
+    Raises
+    ------
+    SimulationError
+        When they do not settle.
+    """
+    nominals = False
+    for _ in range(MOST_ITERATIONS):
+        event_info = update()
+        nominals = nominals or event_info.nominals
+        if event_info.ends or not event_info.again:
+            return event_info._replace(nominals=nominals)
+    raise SimulationError(
+        f"{name} at t = {time:.9g} s: the event iteration does not converge in {MOST_ITERATIONS} iterations"
+    )

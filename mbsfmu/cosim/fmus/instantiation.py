@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.fmus.fmi1_instance import Fmi1Instance
-from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
-from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
+from mbsfmu.cosim.fmus.fmi2 import Fmi1Instance, Fmi2Instance
+from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.model_exchange import SOLVERS, Fmi2Model, Fmi3Model
 

@@ -24,15 +24,25 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.compiled.layout import Access, GetState, PortTable, Rates, SavedState, SetState, VariableBlock
+from mbsfmu.cosim.compiled.library import Access, GetState, PortTable, Rates, SavedState, SetState, VariableBlock
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.fmus.elements import ArrayElement, all_elements, described_arrays
-from mbsfmu.cosim.fmus.environment import environment, restore_environment
-from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuEnded, FmuError, Instance, Port
-from mbsfmu.cosim.fmus.structural_parameters import STRUCTURAL
+from mbsfmu.cosim.fmus.fmu_instance import (
+    Floats,
+    FmuCalls,
+    FmuEnded,
+    FmuError,
+    Instance,
+    Port,
+    environment,
+    restore_environment,
+)
 from mbsfmu.cosim.fmus.variable_descriptions import (
+    STRUCTURAL,
+    ArrayElement,
     accepted_value,
+    all_elements,
     described_aliases,
+    described_arrays,
     described_dependencies,
     described_derivatives,
     described_measurement_units,

@@ -8,7 +8,7 @@ from ctypes import c_size_t, c_void_p
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import VariableBlock
+from mbsfmu.cosim.compiled.library import VariableBlock
 from mbsfmu.cosim.fmus.library_instance import LibraryPort
 
 

@@ -1,17 +1,94 @@
-"""Variables of an FMU from its description."""
+"""Variables of an FMU from its description: names, arrays element by element, structural parameters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
+import numpy as np
+
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.fmus.elements import ArrayElement, all_elements, elements_of
 from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
+from mbsfmu.modelling.variable_names import structured_name
 from mbsfmu.modelling.variables import Causality, Variability, Variable, out_of_range
+
+MOST_ELEMENTS = 1_000_000
+"""Largest number of elements of one array; a larger one is treated as a damaged description."""
+
+
+@dataclass(frozen=True)
+class ArrayElement:
+    """An element of a described variable; a scalar has one.
+
+    Attributes
+    ----------
+    name
+        Name with the indices, which count from 1 as the naming convention `structured` has them.
+    described
+        The variable as FMPy has read it.
+    place
+        Where it stands among the elements, the last index counting fastest [FMI 3.0.2, section 2.2.6.2].
+    size
+        Number of elements of the variable.
+    """
+
+    name: str
+    described: Any
+    place: int = 0
+    size: int = 1
+
+
+def elements_of(described: Any) -> list[ArrayElement]:
+    """Return the elements of a described variable.
+
+    Raises
+    ------
+    InputError
+        When there are too many to be meant.
+    """
+    if not described.dimensions:
+        return [ArrayElement(described.name, described)]
+    size = math.prod(described.shape)
+    if size > MOST_ELEMENTS:
+        raise InputError(f"{described.name} has {size} elements; at most {MOST_ELEMENTS} are taken")
+    indices = product(*(range(1, count + 1) for count in described.shape))
+    return [
+        ArrayElement(f"{described.name}[{','.join(map(str, each))}]", described, place, size)
+        for place, each in enumerate(indices)
+    ]
+
+
+def all_elements(description: Any) -> Iterator[ArrayElement]:
+    """Yield the elements of all variables of a description that FMPy read."""
+    for described in description.modelVariables:
+        yield from elements_of(described)
+
+
+def described_arrays(description: Any) -> dict[str, tuple[str, ...]]:
+    """Return the names of the elements of each array of a description that FMPy read."""
+    return {
+        each.name: tuple(element.name for element in elements_of(each))
+        for each in description.modelVariables
+        if each.dimensions
+    }
+
+
+def structured_names(description: Any) -> dict[str, str]:
+    """Return the structured name of each variable of a description that FMPy read, by the name that it has there.
+
+    They stand at the beginning of descriptions. Nothing where the FMU has structured names, or where two variables
+    would have one name.
+    """
+    if description.variableNamingConvention != "flat":
+        return {}
+    names = {each.name: structured_name(each.name, each.description or "") for each in description.modelVariables}
+    return names if len(set(names.values())) == len(names) else {}
+
 
 _KINDS = {
     **dict.fromkeys(("Float32", "Float64"), "Real"),
@@ -262,3 +339,99 @@ def accepted_value(called: str, described: Any, variable: Variable, value: Any) 
     if refused:
         raise InputError(refused)
     return typed
+
+
+STRUCTURAL = "structuralParameter"
+
+
+def sized_by(description: Any) -> dict[int, list[Any]]:
+    """Return the arrays whose sizes refer to a variable, by the value reference of that."""
+    result: dict[int, list[Any]] = {}
+    for array in description.modelVariables:
+        for dimension in array.dimensions:
+            if dimension.start is None:
+                result.setdefault(dimension.valueReference, []).append(array)
+    return result
+
+
+def structural_values(called: str, description: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of structural parameters that are not those of the description, by name.
+
+    Parameters
+    ----------
+    called
+        What messages call the FMU.
+    description
+        As FMPy reads it.
+    values
+        Start values of any variables by name; of two for one structural parameter the last one counts.
+
+    Raises
+    ------
+    InputError
+        When one is none of its type or beyond its bounds, or an array gets no element or too many.
+    """
+    structural = {each.name: each for each in description.modelVariables if each.causality == STRUCTURAL}
+    given = {structural[name].valueReference: (name, value) for name, value in values.items() if name in structural}
+    if not given:
+        return {}
+    arrays, units = sized_by(description), described_measurement_units(description)
+    result = {}
+    for reference, (name, value) in given.items():
+        described = structural[name]
+        typed = accepted_value(
+            f"{called}.{name}", described, described_variable(ArrayElement(name, described), units[name]), value
+        )
+        _check_range(f"{called}.{name}", described, typed, arrays.get(reference, []))
+        if not is_start(described, typed, units[name]):
+            result[name] = typed
+    changed = described_with(description, result)
+    for array in changed.modelVariables if result else ():
+        if (size := math.prod(array.shape)) > MOST_ELEMENTS:
+            words = " and ".join(f"{name} = {value}" for name, value in result.items())
+            raise InputError(
+                f"{called} is refused with {words}: {array.name} has {size} elements; at most {MOST_ELEMENTS} are taken"
+            )
+    return result
+
+
+def _check_range(called: str, described: Any, value: Any, arrays: list[Any]) -> None:
+    """Check an integer against its type; one that arrays refer to must leave them an element."""
+    if kind_of(described) not in ("Integer", "Enumeration"):
+        return
+    if arrays and value < 1:
+        raise InputError(f"{called} = {value} is refused: it is a size of {arrays[0].name} and must be at least 1")
+    allowed = np.iinfo("int64" if described.type == "Enumeration" else described.type.lower())
+    if not int(allowed.min) <= value <= int(allowed.max):
+        raise InputError(
+            f"{called} = {value} is refused: it must be between {allowed.min} and {allowed.max}, as {described.type} is"
+        )
+
+
+def described_with(description: Any, values: Mapping[str, Any]) -> Any:
+    """Return a description with other values of structural parameters, and the sizes of arrays that follow.
+
+    Start values of arrays of other sizes than before are left out, unless one is for all elements.
+
+    Parameters
+    ----------
+    description
+        As FMPy reads it, which stays as it is.
+    values
+        By name, as of `structural_values`.
+    """
+    if not values:
+        return description
+    result = deepcopy(description)
+    changed = {each.valueReference: values[each.name] for each in result.modelVariables if each.name in values}
+    for each in result.modelVariables:  # aliases too, which FMPy reads as variables of the same reference
+        if each.causality == STRUCTURAL and each.valueReference in changed:
+            value = changed[each.valueReference]
+            each.start = str(value).lower() if isinstance(value, bool) else str(value)
+    for each in result.modelVariables:
+        shape = tuple(int(part.variable.start if part.start is None else part.start) for part in each.dimensions)
+        if shape != each.shape:
+            each.shape = shape
+            if len((each.start or "").split()) > 1:
+                each.start = ""  # not None, which would say that it cannot be set
+    return result

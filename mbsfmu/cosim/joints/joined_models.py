@@ -1,5 +1,7 @@
 """FMUs for model exchange that joints join, integrated as one system.
 
+FMUs for model exchange that joints join, integrated as one system.
+
 At given states the accelerations of the handles are affine in the wrenches F on them, a = ζ F + b, as in the method of
 divide and conquer [Featherstone1999]; ζ is the inverse inertia that the handles of an FMU have for each other. With the
 rows G of the joints, F = Gᵀ λ, and the constraints' acceleration vanishes where
@@ -12,21 +14,21 @@ them: positions by the nearest states, velocities by impulses at the joints, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
-from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
+from mbsfmu.cosim.coupling.graph import CoupledJoint
+from mbsfmu.cosim.coupling.sweeps import Settings, names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded, FmuError
-from mbsfmu.cosim.fmus.model_exchange.integrated_model import IntegratedModel
-from mbsfmu.cosim.fmus.model_exchange.integrator import FmuIntegrator, Refused
-from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
-from mbsfmu.cosim.joints.bound_joints import BoundHandle, BoundJoint
-from mbsfmu.cosim.joints.joint_equations import speeds
+from mbsfmu.cosim.fmus.model_exchange import FmuIntegrator, IntegratedModel, ModelExchangeInstance, Refused
+from mbsfmu.cosim.joints.joint_closing import Advance, JointAlgorithm
+from mbsfmu.cosim.joints.joint_equations import BoundHandle, BoundJoint, speeds
 
 _RANK = 1e-6
 """Singular values below this share of the largest one are of components without effect, or of redundant ones."""
@@ -454,3 +456,61 @@ class JoinedModels(IntegratedModel):
 def _least(matrix: Floats, values: Floats) -> Floats:
     """Return the solution of least norm, without what hardly has an effect."""
     return np.asarray(np.linalg.lstsq(matrix, values, rcond=_RANK)[0], dtype=np.float64)
+
+
+class JointIntegration(JointAlgorithm):
+    """Integrates FMUs for model exchange together, with the joints closed in every evaluation.
+
+    Parameters
+    ----------
+    exchange, settings, joints
+        As for `JointAlgorithm`.
+
+    Raises
+    ------
+    InputError
+        When an FMU gives no accelerations.
+    """
+
+    CHANGES = (*JointAlgorithm.CHANGES, "_models")
+
+    def __init__(self, exchange: CouplingData, settings: Settings, joints: Sequence[BoundJoint]) -> None:
+        super().__init__(exchange, settings, joints)
+        models = [each.instance for each in self.together if isinstance(each.instance, ModelExchangeInstance)]
+        self._models = JoinedModels(joints, models)
+
+    def history(self) -> OutputHistory:
+        """Return a history that starts with the present outputs, at closed joints with their reactions."""
+        for joint in self.joints:
+            joint.begin()
+        self._models.begin()
+        self.reactions = self._models.reactions()
+        return super().history()
+
+    def _step_together(
+        self, polynomials: Floats, advance: Advance, correction: Floats | None, time: float, step: float
+    ) -> None:
+        del advance
+        self.sweeps += 1
+        for member in self.together:
+            missed = None if correction is None else correction[member.entry_place] / step
+            member.take(polynomials, missed)
+            member.set_inputs(step)
+        self._models.step(time, step)
+        self.reactions = self._models.reactions()
+
+
+def check_rates(joints: Sequence[BoundJoint], rates: Mapping[str, int]) -> None:
+    """Check that no FMU of joints has steps of its own in a communication step.
+
+    Raises
+    ------
+    InputError
+        When one has.
+    """
+    for name in (handle.instance.name for joint in joints for handle in joint.handles):
+        if rates.get(name, 1) != 1:
+            raise InputError(
+                f"the rate of {name} is {rates[name]}, but joints let one integrator choose the steps of FMUs for "
+                "model exchange; leave the rate out"
+            )

@@ -9,7 +9,7 @@ from ctypes import byref
 import numpy as np
 
 from mbsfmu.base.interruption import deferring_interruptions
-from mbsfmu.cosim.compiled.layout import (
+from mbsfmu.cosim.compiled.library import (
     MADE,
     NO_CONVERGENCE,
     NO_JACOBIAN,
@@ -18,14 +18,14 @@ from mbsfmu.cosim.compiled.layout import (
     UNFINISHED,
     UNFIT,
     MakeStep,
+    compiled_differences,
+    exchange_function,
 )
-from mbsfmu.cosim.compiled.library import compiled_differences, exchange_function
 from mbsfmu.cosim.coupling.compiled_tables import Tables
-from mbsfmu.cosim.coupling.explicit_coupling import Explicit, OneSweep
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
-from mbsfmu.cosim.coupling.iterated import Iterated, pointer_to
+from mbsfmu.cosim.coupling.iterated_coupling import InterfaceNewton, Iterated, pointer_to
 from mbsfmu.cosim.coupling.stepping import Stepping
+from mbsfmu.cosim.coupling.sweeps import Explicit, OneSweep
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuError
 from mbsfmu.cosim.joints.joint_closing import JointClosing
 from mbsfmu.cosim.runs.run_recorder import Record

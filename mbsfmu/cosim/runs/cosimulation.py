@@ -14,38 +14,47 @@ from typing import Any, Self, Unpack
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.files import WriteError
-from mbsfmu.cosim.control.controllers import make_controller
+from mbsfmu.cosim.control.richardson_control import make_controller
 from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.algorithms import make_algorithm
-from mbsfmu.cosim.coupling.arrays import connect_elements
-from mbsfmu.cosim.coupling.bond_energy import find_bonds
-from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
-from mbsfmu.cosim.coupling.coupling_data import CouplingData
-from mbsfmu.cosim.coupling.driven import DrivenInputs, Signal
-from mbsfmu.cosim.coupling.exposed import behind_connectors
-from mbsfmu.cosim.coupling.graph import Connection, SystemGraph, check_connections, undriven_inputs
-from mbsfmu.cosim.coupling.stepping import Stepping
-from mbsfmu.cosim.coupling.string_outputs import Texts
+from mbsfmu.cosim.coupling.coupling_data import CouplingData, DrivenInputs, Signal, Texts
+from mbsfmu.cosim.coupling.graph import (
+    Connection,
+    CoupledJoint,
+    SystemGraph,
+    behind_connectors,
+    check_connections,
+    connect_elements,
+    undriven_inputs,
+)
+from mbsfmu.cosim.coupling.stepping import Stepping, find_bonds
 from mbsfmu.cosim.fmus.fmu_instance import Instance
-from mbsfmu.cosim.joints.bound_joints import BoundJoint, are_exchanged, bind, unloaded
+from mbsfmu.cosim.joints.joined_models import JointIntegration, check_rates
 from mbsfmu.cosim.joints.joint_closing import ROWS, JointClosing, joint_rates
-from mbsfmu.cosim.joints.joint_integration import JointIntegration, check_rates
+from mbsfmu.cosim.joints.joint_equations import BoundJoint, are_exchanged, bind, unloaded
 from mbsfmu.cosim.runs import preparation
-from mbsfmu.cosim.runs.controlled_steps import ControlledRunLoop
-from mbsfmu.cosim.runs.coupled_result import (
+from mbsfmu.cosim.runs.coupled_run_loop import (
+    ControlledRunLoop,
+    CoupledRunLoop,
+    FixedRunLoop,
+    Pacer,
+    RunSetup,
+    check_until,
+)
+from mbsfmu.cosim.runs.coupling_options import TIME_LIMIT, CouplingKeywords, CouplingOptions
+from mbsfmu.cosim.runs.load_fmus import Drawable, by_instance, instantiate, load_graph
+from mbsfmu.cosim.runs.preparation import report_crossed, report_notes, report_undriven
+from mbsfmu.cosim.runs.run_recorder import (
     CosimulationError,
     CosimulationInterrupted,
     CosimulationResult,
+    Record,
+    Thinning,
+    all_columns,
+    chosen_columns,
     residual_notes,
+    unrecorded,
 )
-from mbsfmu.cosim.runs.coupled_run_loop import CoupledRunLoop, RunSetup, check_until
-from mbsfmu.cosim.runs.coupling_options import TIME_LIMIT, CouplingKeywords, CouplingOptions
-from mbsfmu.cosim.runs.drawable import Drawable
-from mbsfmu.cosim.runs.fixed_steps import FixedRunLoop
-from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
-from mbsfmu.cosim.runs.notes import report_crossed, report_notes, report_undriven
-from mbsfmu.cosim.runs.pacing import Pacer
-from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns, unrecorded
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, check_serialization, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
 from mbsfmu.io.checkpoints import PARTS, Checkpoint, CheckpointFile

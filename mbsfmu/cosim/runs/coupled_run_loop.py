@@ -1,24 +1,66 @@
-"""Run loop of coupled runs, from one communication point to the next."""
+"""Run loop of coupled runs, in equal steps or controlled ones, with real-time pacing."""
 
 from __future__ import annotations
 
 import math
+import time as clock
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mbsfmu.base.errors import InputError
+import numpy as np
+
+from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import resolution, tolerance
-from mbsfmu.cosim.control.run_statistics import RunStatistics
-from mbsfmu.cosim.coupling.driven import DrivenInputs
+from mbsfmu.cosim.control.run_statistics import Grid, RunStatistics
+from mbsfmu.cosim.control.step_control import Controller, StepAttempt
+from mbsfmu.cosim.coupling.coupling_data import DrivenInputs, Texts
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.stepping import Stepping
-from mbsfmu.cosim.coupling.string_outputs import Texts
-from mbsfmu.cosim.runs.notes import environment_notes, loop_notes
-from mbsfmu.cosim.runs.pacing import Pacer
+from mbsfmu.cosim.coupling.stepping import CommunicationPoint, Stepping
+from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded, FmuError
+from mbsfmu.cosim.runs.compiled_steps import CompiledSteps, compile_step, compile_steps
+from mbsfmu.cosim.runs.preparation import environment_notes, loop_notes
 from mbsfmu.cosim.runs.run_recorder import Record
 from mbsfmu.cosim.runs.scenario import Scenario, Values
+
+
+class Pacer:
+    """Lets a run wait for the clock, and records delays.
+
+    A step that is ready after its time is late by what it is behind; those after it are not waited for until the run
+    has caught up.
+
+    Parameters
+    ----------
+    pace
+        Simulated seconds to a second of the clock.
+    statistics
+        Where lateness goes.
+    """
+
+    def __init__(self, pace: float, statistics: RunStatistics) -> None:
+        self._pace, self._statistics = pace, statistics
+        self._origin: float | None = None
+        statistics.pace = pace
+
+    def begin(self, time: float) -> None:
+        """Take the present for a time in s, where nothing was waited for before."""
+        if self._origin is None:
+            self._origin = clock.perf_counter() - time / self._pace
+
+    def wait(self, time: float) -> None:
+        """Wait for a time in s, at which the run is."""
+        assert self._origin is not None
+        ahead = self._origin + time / self._pace - clock.perf_counter()
+        if ahead > 0.0:
+            clock.sleep(ahead)
+        else:
+            self._statistics.late_steps += 1
+            self._statistics.lateness_max = max(self._statistics.lateness_max, -ahead)
+
 
 PROGRESS_INTERVAL = 100
 Progress = Callable[[float], None]
@@ -194,3 +236,330 @@ def check_until(until: float, run_loop: CoupledRunLoop) -> None:
             f"the run is at {run_loop.time:.9g} s and shall go on to {until:g} s; it can to any time up to its end, "
             f"{run_loop.parts.stop:g} s"
         )
+
+
+_PIECE = 1 << 18  # communication points that are laid out at once
+
+
+class FixedRunLoop(CoupledRunLoop):
+    """Run loop with equal steps in s, divided at events."""
+
+    CHANGES = ("_point",)
+
+    def __init__(self, parts: RunSetup, step: float) -> None:
+        super().__init__(parts, step)
+        self._grid = Grid(parts.start, parts.stop, step, self._events)
+        self._jumping = {*parts.scenario.events, *(time for time in self._events if parts.driven.jumps(time))}
+        for member in parts.stepping.exchange.members:
+            member.finishes = True  # the grid is kept
+        self._lay_out(0)
+
+    def _lay_out(self, first: int) -> None:
+        """Lay out the piece of the grid from a place on."""
+        self._first, self._index = first, 0
+        self._last = min(first + _PIECE, self._grid.count)
+        points = self._grid.points(first, self._last)
+        # Differences of counted times differ from the step by round-off, which none of the FMUs needs to see.
+        self._lengths = np.diff(points)
+        self._lengths[np.abs(self._lengths - self.step) <= self._same] = self.step
+        self._times: list[float] = points.tolist()
+        self._jumps = [index for index, time in enumerate(self._times) if time in self._jumping]
+        self._compiled: CompiledSteps | None = None
+        self._is_compiled = False
+
+    @property
+    def time(self) -> float:
+        """Where it is, in s."""
+        return self._ended_at if self.over else self._times[self._index]
+
+    _ended_at = 0.0
+
+    @property
+    def _point(self) -> float:
+        return self.time
+
+    @_point.setter
+    def _point(self, time: float) -> None:
+        """Go to a communication point in s.
+
+        Raises
+        ------
+        InputError
+            When it is none.
+        """
+        place = min(self._grid.place_of(time), self._grid.count - 1)
+        self._lay_out(place - place % _PIECE)
+        index = bisect_left(self._times, time - self._same)
+        if index == len(self._times) or abs(self._times[index] - time) > self._same:
+            raise InputError(f"the saved run is at {time:.9g} s, where steps of {self.step:g} s have no point")
+        self._index = index
+
+    def begin(self) -> None:
+        """Record the start."""
+        super().begin()
+        self._check_lengths(self._lengths)
+
+    def _compile(self) -> CompiledSteps | None:
+        if not self._is_compiled:
+            self._is_compiled, parts = True, self.parts
+            if not parts.texts.changes:
+                self._compiled = compile_steps(parts.stepping, parts.history, parts.record, self._times, self._lengths)
+        return self._compiled
+
+    def _advance(self, until: float, most: float) -> None:
+        while most > 0 and not self.done:
+            if self._index == len(self._lengths):
+                self._lay_out(self._last)
+                self._check_lengths(self._lengths)
+            end = min(bisect_left(self._times, until - self._same), len(self._lengths))
+            if self._index >= end:
+                break
+            made = self._make(int(min(end, self._index + most)))
+            most -= made
+
+    def _make(self, end: int) -> int:
+        """Make steps up to one of an index at most; return how many."""
+        index, parts, ends = self._index, self.parts, self.parts.stepping.exchange.ends
+        self._begin_step(self._times[index])
+        if self._times[index] in self._jumping:
+            self.restart()
+        compiled = self._compile()
+        try:
+            made = compiled.advance(index, self._until(index, end)) if compiled else 0
+            if not made:
+                self._step(self._times[index], self._times[index + 1], float(self._lengths[index]))
+                made = 1
+        except FmuEnded as ended:
+            self._ended_at = self._end_within(parts.record.time, ended.time)
+            return 1
+        self._index = index + made
+        if compiled:
+            parts.record.flush()
+        if ends:
+            self._report_end(self._times[self._index])
+            self._ended_at = self._times[self._index]
+        elif (self._index - 1) % PROGRESS_INTERVAL == 0:
+            self._report_progress()
+        return made
+
+    def _until(self, index: int, end: int) -> int:
+        """Return the last step before a discontinuity or a progress report."""
+        until = [*self._jumps, end][bisect_right(self._jumps, index)]
+        until = min(until, end)
+        return (
+            until if self.parts.progress is None else min(until, -(-index // PROGRESS_INTERVAL) * PROGRESS_INTERVAL + 1)
+        )
+
+    def _step(self, time: float, end: float, length: float) -> None:
+        """Make one step in s and record it."""
+        point = self.parts.stepping.advance(self.parts.history, time, length)
+        self.parts.record.add(end, point.outputs, point.energies, point.reactions)
+        self.parts.texts.pass_on(end)
+
+    def _check_lengths(self, lengths: Floats) -> None:
+        statistics, members = self.parts.statistics, self.parts.stepping.exchange.members
+        fixed = [member.instance.name for member in members if not member.instance.takes_any_step]
+        if fixed and np.any(lengths != self.step):
+            statistics.warn(
+                f"{names_of(fixed)} may not take steps of other lengths, but {np.min(lengths):.6g} s stands beside "
+                f"{self.step:.6g} s: the stop time or an event is off the grid"
+            )
+
+
+_CRAWLING = 1e-2  # of the first step, from which on a hundred steps crawl; the smallest one is a thousandth
+
+
+class ControlledRunLoop(CoupledRunLoop):
+    """Run loop with controlled step lengths and events.
+
+    Events are those of the followed signals and of the scenario, and those inside FMUs: what these tell beforehand,
+    and others, to which a step is made again in which they have happened.
+    """
+
+    CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "_reported_at", "_crawls", "controller")
+
+    def __init__(self, parts: RunSetup, step: float, controller: Controller) -> None:
+        super().__init__(parts, step)
+        bounds = controller.tolerances
+        self.controller = controller
+        self._same = tolerance(bounds.smallest, parts.start, parts.stop)
+        self._time, self._last, self._count = parts.start, parts.stop, 0
+        self._wanted = min(max(controller.first_step(step), bounds.smallest), bounds.largest)
+        self._inside: float | None = None
+        self._reported_at, self._crawls = parts.start, False
+        for member in parts.stepping.exchange.members:
+            member.finishes = not controller.returns  # else the step is made again, to where the FMU has come
+        if not parts.texts.changes:
+            parts.stepping.compiled = compile_step(parts.stepping, parts.history)
+
+    @property
+    def time(self) -> float:
+        """Present time in s."""
+        return self._time
+
+    def restart(self) -> None:
+        """Discard the history at a discontinuity."""
+        super().restart()
+        self.controller.restart()
+
+    def notes(self) -> list[str]:
+        """Return messages on the findings of the run."""
+        return [*super().notes(), *self.controller.notes()]
+
+    def set(self, values: Values) -> None:
+        """Set inputs and parameters; the next step is not longer than the first one."""
+        super().set(values)
+        if values:
+            self.controller.restart_run()
+            self._wanted = min(self._wanted, self.step)
+
+    def _advance(self, until: float, most: float) -> None:
+        while most > 0 and not self.over and self._time < min(self._last, until - self._same):
+            self._begin_step(self._time)
+            if self._inside is None:
+                self._inside = self.parts.stepping.exchange.next_event(self._time + self._same)
+            most -= self._try(self._inside)
+        if not self.over and self._last < self.parts.stop and self._time >= self._last:
+            self._report_end(self._time)
+
+    def _try(self, inside: float) -> int:
+        """Try a step; return whether it was taken. `inside` is the next event in s inside an FMU."""
+        controller, statistics, time, same = self.controller, self.parts.statistics, self._time, self._same
+        bounds = controller.tolerances
+        end = min(inside, self._last, *(event for event in self._events if event > time + same))
+        end = self._last if self._last - end <= same else end
+        length, reaches = _fitted(self._wanted, end - time, same)
+        target = end if reaches else time + length
+        try:
+            attempt = self._attempt(time, target - time)
+        except FmuEnded as ended:
+            if not controller.returns or ended.time <= time + same:
+                self._time = self._end_within(time, ended.time)
+            else:
+                controller.undo()
+                self._last = ended.time
+            return 0
+        if attempt is None or self._ends_at_event(time, target):
+            return 0
+        if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest + same:
+            controller.undo()
+            statistics.rejected_steps += 1
+            self._wanted = max(length * controller.reject(attempt), bounds.smallest)
+            return 0
+        if attempt.ratio > 1.0 and length <= bounds.smallest + same:
+            self._warn_smallest(time, bounds.smallest)
+        self._wanted = self._next_length(attempt, length, reaches)
+        self._take(attempt, target)
+        self._go_on(attempt, end, reaches and (end == inside or self._jumps(end)))
+        return 1
+
+    def _ends_at_event(self, time: float, target: float) -> bool:
+        """Return whether a step between two times in s is repeated up to an event inside an FMU.
+
+        So that all FMUs are there, and nothing is extrapolated over what jumps.
+        """
+        event, least = self.parts.stepping.exchange.first_event(), self.controller.tolerances.smallest
+        if not (self.controller.returns and time + least < event < target - least):
+            return False
+        self.controller.undo()
+        self.parts.statistics.rejected_steps += 1
+        self._inside = event
+        return True
+
+    def _go_on(self, attempt: StepAttempt, end: float, jumps: bool) -> None:
+        """Handle an accepted step: end of the run by an FMU, and discontinuities at its end."""
+        self._count += 1
+        if self.parts.stepping.exchange.ends:
+            self._report_end(self._time)
+            return
+        if attempt.jumps or (end < self.parts.stop and jumps):
+            self.restart()
+            self._wanted = min(max(self._wanted, self.step) if attempt.jumps else self._wanted, self.step)
+        self._inside = None
+        if self._count % PROGRESS_INTERVAL == 0:
+            self._report_progress()
+            self._warn_crawling()
+
+    def _jumps(self, time: float) -> bool:
+        return self.parts.driven.jumps(time)
+
+    def _next_length(self, attempt: StepAttempt, length: float, reaches: bool) -> float:
+        """Return the length in s of the next step after an accepted one."""
+        bounds = self.controller.tolerances
+        proposed = length * self.controller.accept(attempt, self._time, length)
+        # A step that was cut short says nothing against the longer one that was wanted.
+        proposed = max(proposed, self._wanted) if reaches and attempt.ratio <= 1.0 else proposed
+        return min(max(proposed, bounds.smallest), bounds.largest)
+
+    def _take(self, attempt: StepAttempt, target: float) -> None:
+        """Record an accepted step up to a time in s."""
+        self.parts.history = attempt.history
+        for point in _ended(attempt.points, target):
+            self.parts.record.add(point.time, point.outputs, point.energies, point.reactions)
+        self.parts.texts.pass_on(target)
+        self._time = target
+
+    def _attempt(self, time: float, length: float) -> StepAttempt | None:
+        """Try a step; None where it failed but can be tried again with a smaller length, which is wanted then.
+
+        Half of it, or what an FMU that discards the step has made of it.
+        """
+        smallest, reached = self.controller.tolerances.smallest, 0.5 * length
+        self.parts.stepping.exchange.forget_events()
+        try:
+            return self.controller.attempt(self.parts.history, time, length)
+        except FmuError as error:
+            if error.reached is not None and time + smallest < error.reached < time + length:
+                reached = error.reached - time
+            if error.fatal or not self.controller.returns or reached < smallest:
+                raise
+        except SimulationError:
+            if not self.controller.returns or reached < smallest:
+                raise
+        self.controller.undo()
+        self.parts.statistics.rejected_steps += 1
+        self._wanted = reached
+        return None
+
+    def _warn_crawling(self) -> None:
+        """Warn once, with advice, of steps that have become much shorter than the first one."""
+        begin, self._reported_at = self._reported_at, self._time
+        mean = (self._time - begin) / PROGRESS_INTERVAL
+        stepping = self.parts.stepping
+        if self._crawls or mean > _CRAWLING * self.step:
+            return
+        self._crawls = True
+        if not stepping.degree:
+            helps = "inputs are held, whose errors fall no faster than steps do; --extrapolation linear takes far fewer"
+        elif stepping.order < stepping.degree + 1:
+            helps = "FMUs that hold their inputs make the coupling one of low order; a larger tolerance takes fewer"
+        else:
+            helps = (
+                "a larger tolerance takes fewer, or a smaller one for the FMUs (--unit-tolerance), if what their own "
+                "solvers do wrong is what differs"
+            )
+        self.parts.statistics.warn(
+            f"steps are {mean:.2g} s long about t = {self._time:.9g} s, {self.step / mean:.0f} times shorter than the "
+            f"first one: {helps}"
+        )
+
+    def _warn_smallest(self, time: float, smallest: float) -> None:
+        statistics = self.parts.statistics
+        sentence = f"steps of the smallest length, {smallest:.3g} s, do not meet the tolerance"
+        if not any(note.startswith(sentence) for note in statistics.notes):
+            statistics.warn(f"{sentence}, first at t = {time:.9g} s")
+
+
+def _ended(points: list[CommunicationPoint], target: float) -> Iterator[CommunicationPoint]:
+    """Give the points, the last one at the very time that was aimed at."""
+    yield from points[:-1]
+    yield points[-1]._replace(time=target)
+
+
+def _fitted(wanted: float, left: float, same: float) -> tuple[float, bool]:
+    """Return the length of a step in s so that no tiny one is left before the end, and whether it reaches the end."""
+    if wanted >= left - same:
+        return left, True
+    if 2.0 * wanted > left:
+        return 0.5 * left, False
+    return wanted, False

@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, ListOption, Number, Option, Options, Switch
 from mbsfmu.cosim.control.step_control import CONTROLS
-from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, ITERATED, algorithms_with
-from mbsfmu.cosim.coupling.choices import CHOICES, parted
+from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, CHOICES, ITERATED, algorithms_with, parted
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.coupling.sweeps import AITKEN, JACOBIANS, Settings, names_of
 from mbsfmu.cosim.fmus.fmu_instance import Instance

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.coupling.exposed import behind_connectors
-from mbsfmu.cosim.coupling.graph import SystemGraph
+from mbsfmu.cosim.coupling.graph import SystemGraph, behind_connectors
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.variable_descriptions import is_no_number, with_article
 from mbsfmu.cosim.runs.load_fmus import by_instance

@@ -14,15 +14,13 @@ from urllib.parse import unquote
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
-from mbsfmu.cosim.fmus.elements import described_arrays
-from mbsfmu.cosim.fmus.reading import read_fmu
-from mbsfmu.cosim.fmus.structural_parameters import sized_by
-from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
-from mbsfmu.cosim.ssp.faults import Faults
+from mbsfmu.cosim.fmus.archive import read_fmu
+from mbsfmu.cosim.fmus.variable_descriptions import described_arrays, described_measurement_units, sized_by
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
     Binding,
     Connector,
+    Faults,
     ParameterValue,
     SspComponent,
     SspSystem,

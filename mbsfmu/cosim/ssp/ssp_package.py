@@ -16,20 +16,22 @@ import numpy as np
 from mbsfmu.base.archives import unpack
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file, reason
-from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
-from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
-from mbsfmu.cosim.fmus.elements import elements_of
-from mbsfmu.cosim.fmus.flat_names import structured_names
-from mbsfmu.cosim.fmus.reading import read_fmu
-from mbsfmu.cosim.fmus.structural_parameters import described_with, structural_values
-from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units, kind_of
+from mbsfmu.cosim.coupling.graph import Connection, CoupledJoint, SystemGraph
+from mbsfmu.cosim.fmus.archive import read_fmu
+from mbsfmu.cosim.fmus.variable_descriptions import (
+    described_measurement_units,
+    described_with,
+    elements_of,
+    kind_of,
+    structural_values,
+    structured_names,
+)
 from mbsfmu.cosim.ssp.flattening import Flattening
-from mbsfmu.cosim.ssp.ssp_names import STRUCTURE
-from mbsfmu.cosim.ssp.ssp_reading import StructureReader
-from mbsfmu.cosim.ssp.ssp_writing import structure_xml
+from mbsfmu.cosim.ssp.ssp_documents import StructureReader, structure_xml
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
     KINDS,
+    STRUCTURE,
     Binding,
     Connector,
     ParameterSet,

@@ -18,7 +18,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.fmus.fmu_instance import REMARK, message_parts
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
-from mbsfmu.cosim.runs.coupled_result import CosimulationInterrupted
+from mbsfmu.cosim.runs.run_recorder import CosimulationInterrupted
 from mbsfmu.view.live.live_picture import LivePicture
 from mbsfmu.view.live.live_requests import checked_request, request_of
 from mbsfmu.view.live.live_variables import LiveVariables

@@ -13,7 +13,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.compiling.compiler import unoptimized
-from mbsfmu.cosim.coupling.choices import CHOICES, parted
+from mbsfmu.cosim.coupling.algorithms import CHOICES, parted
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.coupled_export import ALGORITHMS, EXTRAPOLATIONS, STEP, CoupledCode, coupled_code

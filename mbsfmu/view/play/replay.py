@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mbsfmu.base.options import Options
-from mbsfmu.cosim.coupling.choices import flags_of, parted
+from mbsfmu.cosim.coupling.algorithms import flags_of, parted
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.runs.coupled_result import LARGE_RESIDUAL, CosimulationResult
-from mbsfmu.cosim.runs.coupling_error import NOT_ESTIMATED
+from mbsfmu.cosim.runs.master import NO_ERROR_ESTIMATE
+from mbsfmu.cosim.runs.run_recorder import LARGE_RESIDUAL, CosimulationResult
 from mbsfmu.modelling import DataError
 from mbsfmu.view.pages.blocks import answer, as_sentence, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import download
@@ -84,7 +84,7 @@ def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:
         told = f"The coupling is off by {percent(statistics.coupling_error, 2)} of the range of "
         sentences.append((f"{told}{statistics.coupling_error_output}, the most of all outputs.", ""))
     elif statistics.control == "fixed":
-        sentences.append((as_sentence(NOT_ESTIMATED), "soft"))
+        sentences.append((as_sentence(NO_ERROR_ESTIMATE), "soft"))
     return sentences
 
 

@@ -12,7 +12,7 @@ from mbsfmu.analysis.linear_system import LinearSystem
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
 from mbsfmu.comparison import Comparison
-from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.element import HtmlElement

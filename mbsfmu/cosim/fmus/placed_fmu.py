@@ -10,8 +10,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.fmus.archive import PlacedArchive
 from mbsfmu.cosim.fmus.fmu_instance import FmuError
-from mbsfmu.cosim.fmus.isolation.messages import Call, Failure, Reply
-from mbsfmu.cosim.fmus.isolation.remote_fmu import RemoteFmu, doing
+from mbsfmu.cosim.fmus.isolation import Call, Failure, RemoteFmu, Reply, doing
 from mbsfmu.modelling import closest_match
 
 _CONNECTING = 10.0  # s for a scheduler to answer
@@ -67,7 +66,7 @@ class Workers:
         return found[0]
 
     def _check_version(self, worker: str, address: str) -> None:
-        from mbsfmu.cosim.fmus.hosts.fmu_actor import version  # noqa: PLC0415 - needs Dask
+        from mbsfmu.cosim.fmus.fmu_actor import version  # noqa: PLC0415 - needs Dask
 
         try:
             answers: Any = self.client.run(version, workers=[address])
@@ -101,7 +100,7 @@ class PlacedFmu(RemoteFmu):
     """
 
     def __init__(self, name: str, workers: Workers, worker: str, limit: float | None) -> None:
-        from mbsfmu.cosim.fmus.hosts.fmu_actor import FmuActor  # noqa: PLC0415 - needs Dask
+        from mbsfmu.cosim.fmus.fmu_actor import FmuActor  # noqa: PLC0415 - needs Dask
 
         super().__init__(name)
         self._worker = worker
@@ -131,7 +130,7 @@ class PlacedFmu(RemoteFmu):
         FmuError
             When the worker is lost.
         """
-        from mbsfmu.cosim.fmus.hosts.fmu_actor import digest_of  # noqa: PLC0415 - needs Dask
+        from mbsfmu.cosim.fmus.fmu_actor import digest_of  # noqa: PLC0415 - needs Dask
 
         if not file.is_file():
             raise InputError(f"there is no file {called or file}")

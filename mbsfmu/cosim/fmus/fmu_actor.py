@@ -17,9 +17,8 @@ from distributed import get_worker
 from mbsfmu.base.files import complete_file
 from mbsfmu.cosim.fmus.archive import Archive, PlacedArchive
 from mbsfmu.cosim.fmus.fmu_instance import FmuError
-from mbsfmu.cosim.fmus.isolation.fmu_process import FmuProcess
-from mbsfmu.cosim.fmus.isolation.messages import Call, Failure, Reply
-from mbsfmu.cosim.fmus.isolation.worker import Service
+from mbsfmu.cosim.fmus.isolation import Call, Failure, FmuProcess, Reply
+from mbsfmu.cosim.fmus.isolation_worker import Service
 
 
 def version() -> str:

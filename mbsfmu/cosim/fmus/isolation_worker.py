@@ -16,8 +16,7 @@ import numpy as np
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmu_instance import Instance, Port
 from mbsfmu.cosim.fmus.instantiation import make_instance
-from mbsfmu.cosim.fmus.isolation.channel import Channel
-from mbsfmu.cosim.fmus.isolation.messages import DESCRIBED, Call, Failure, Log, Reply
+from mbsfmu.cosim.fmus.isolation import DESCRIBED, Call, Channel, Failure, Log, Reply
 from mbsfmu.cosim.fmus.library_instance import LibraryInstance
 
 

@@ -1,1 +1,0 @@
-"""FMUs on other hosts, which are workers of a Dask cluster."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from mbsfmu.base.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.integration.solver import AdaptiveSolver, Inputs
+from mbsfmu.stepping.adaptive import SMALLEST_SHARE, Machine, Way, is_coming
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
@@ -21,20 +22,8 @@ if TYPE_CHECKING:
 
 SHORTER = 0.25
 """Factor for the next step after one in which the equations cannot be evaluated."""
-SMALLEST_SHARE = 1e-14
-"""Fraction of the interval below which a step has failed: time has some fifty more values in it."""
-CRAWLING_STEPS = 1000
-"""This number of consecutive steps that together …"""
-CRAWLING_SHARE = 1e-7
-"""… cover less than this fraction of the interval counts as stagnation."""
-NOT_SMOOTH = ": the equations are too stiff or not continuous there"
-"""Cause of steps that hardly advance, if no other is found."""
-REFUSED_STEPS = 250
-"""Where so many of them cannot be evaluated at all …"""
-REFUSED_SHARE = 1e-2
-"""… it is this fraction: where round-off keeps loops open, steps of any size fail by chance, and runs would not end."""
-RK45_ORDER = 5
-"""Order of the Dormand–Prince method with SciPy's step control, in compiled code."""
+RK45_ORDER, RK45_STAGES, RK45_MOST_FACTOR = 5, 7, 10.0
+"""Of the Dormand–Prince method in compiled code: order, stages, and SciPy's largest ratio of steps."""
 
 
 class StageError(SimulationError):
@@ -42,7 +31,7 @@ class StageError(SimulationError):
 
 
 class Progress:
-    """How far tries of steps come in an interval.
+    """How far tries of steps come in an interval, by what `mbsfmu.stepping.adaptive` asks of a machine for it.
 
     Parameters
     ----------
@@ -55,13 +44,12 @@ class Progress:
     """
 
     def __init__(self, name: str, origin: float, whole: float) -> None:
-        self._name, self._origin, self._whole = name, origin, whole
-        self._tries, self._refused, self._elapsed, self._reason = 0, 0, 0.0, ""
+        self.SOLVER_NAME, self.refusal, self._way = name, "", Way(origin, whole)
 
     def refuse(self, reason: StageError) -> None:
         """Take notice that the equations could not be evaluated in the last try."""
-        self._refused += 1
-        self._reason = str(reason)
+        self._way.refused += 1.0
+        self.refusal = str(reason)
 
     def count(self, elapsed: float) -> None:
         """Count a try from a time in s since the beginning.
@@ -71,19 +59,12 @@ class Progress:
         SimulationError
             When so many tries have come to hardly anything.
         """
-        self._tries += 1
-        if self._tries < CRAWLING_STEPS:
-            return
-        made, often = elapsed - self._elapsed, self._refused >= REFUSED_STEPS
-        if made < (REFUSED_SHARE if often else CRAWLING_SHARE) * self._whole:
-            time = self._origin + elapsed
-            raise SimulationError(
-                f"{self._name} fails at t = {time:.9g} s again and again, however short its steps: {self._reason}"
-                if often
-                else f"{self._name} fails at t = {time:.9g} s: {CRAWLING_STEPS} steps have come no farther than "
-                f"{made:.3g} s of {self._whole:.3g} s{NOT_SMOOTH}"
-            )
-        self._tries, self._refused, self._elapsed = 0, 0, elapsed
+        self._way.elapsed = elapsed
+        is_coming(cast("Machine", self), self._way)
+
+    def fail(self, sentence: str, *values: object) -> None:
+        """Raise the sentence."""
+        raise SimulationError(sentence % values)
 
 
 class CountedRates:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-import numpy as np
-
-from mbsfmu.tracing.workspace import Floats
+MOST_FACTOR = 8.0
+"""How much larger than the last one a step may be."""
 
 
 @dataclass(frozen=True)
@@ -48,28 +45,6 @@ class RosenbrockMethod:
     def stages(self) -> int:
         """Their number s."""
         return len(self.nodes)
-
-    @cached_property
-    def interpolants(self) -> Floats:
-        """The rows of the interpolation as an array."""
-        return np.array(self.interpolation)
-
-    def between(self, share: float, start: Floats, end: Floats, increments: Sequence[Floats]) -> Floats:
-        """Return y inside a step.
-
-        Parameters
-        ----------
-        share
-            θ, from 0 to 1.
-        start, end
-            y₀ and y₁, shape (n,).
-        increments
-            uᵢ, shape (s, n).
-        """
-        bend = np.zeros_like(start)
-        for row in (self.interpolants @ np.asarray(increments))[::-1]:
-            bend = row + share * bend
-        return (1.0 - share) * start + share * (end + (1.0 - share) * bend)
 
 
 RODAS4 = RosenbrockMethod(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.integration.explicit import CountedRates, StageError
+from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.tracing.workspace import Floats
 
 
@@ -45,16 +45,9 @@ class Linearization:
         """Number of elements of y whose error is controlled: all but the integrals."""
         return self._stages.controlled
 
-    def factorize(self, share: float) -> None:
-        """Compute the factors for h γ in s.
-
-        Raises
-        ------
-        StageError
-            When the matrix is singular.
-        """
-        if not self._stages.factorize(share):
-            raise StageError("the matrix of the step is singular")
+    def factorize(self, share: float) -> bool:
+        """Compute the factors for h γ in s; return whether the matrix is regular."""
+        return self._stages.factorize(share)
 
     def solve(self, right: Floats) -> Floats:
         """Return u."""

@@ -3,18 +3,17 @@
 Importers request short communication steps of FMUs whose internal steps would be longer. While no variable is set
 between two of these, a solver with an interpolant may step past the requested time, up to the next discontinuity of an
 input or update of a block; the following communication points are interpolated. If a variable is set, the run continues
-from the present state, and the rest of the step is discarded. FMUs do the same (`runtime/integration/rosenbrock.c`).
+from the present state, and the rest of the step is discarded; FMUs do the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mbsfmu.stepping.adaptive import Attempt
 from mbsfmu.stepping.state import State
-from mbsfmu.tracing.workspace import Floats
 
 MOST_AHEAD = 100.0
 """Largest step past the stop, in requested steps."""
@@ -29,38 +28,36 @@ class Ahead:
     ----------
     origin
         Time in s from which the others count.
-    begin, end, step
-        Where it begins and ends, and its size in s.
+    begin, end
+        Where it begins and ends.
     following
         What is tried next in s.
-    start, values
-        y at both ends.
-    increments
-        Those of all stages, each of the shape of y.
+    attempt
+        The step: its size, y at both ends, and the increments of all stages.
     """
 
     origin: float
     begin: float
     end: float
-    step: float
     following: float
-    start: Floats
-    values: Floats
-    increments: Sequence[Floats]
+    attempt: Attempt
 
     @classmethod
     def of(cls, state: State, stages: int) -> Ahead | None:
         """Return the stored step of a state; None if there is none."""
         if not looks_ahead(state) or state.ahead[4] == 0.0:
             return None
-        start, values, *increments = np.split(state.ahead[_HEAD:], 2 + stages)
+        start, values, increments = np.split(
+            state.ahead[_HEAD:], len(state.ahead[_HEAD:]) // (2 + stages) * np.array([1, 2])
+        )
         origin, begin, end, step, following = state.ahead[1:_HEAD].tolist()
-        return cls(origin, begin, end, step, following, start, values, increments)
+        attempt = Attempt(start.tolist(), [], [], values.tolist(), [], increments.tolist(), [], [], step=step)
+        return cls(origin, begin, end, following, attempt)
 
     def kept_by(self, state: State) -> State:
         """Return the state with this step."""
-        head = [float(state.ahead[0]), self.origin, self.begin, self.end, self.step, self.following]
-        return replace(state, ahead=np.concatenate([head, self.start, self.values, *self.increments]))
+        head = [float(state.ahead[0]), self.origin, self.begin, self.end, self.attempt.step, self.following]
+        return replace(state, ahead=np.array([*head, *self.attempt.start, *self.attempt.end, *self.attempt.increments]))
 
 
 def room(size: int, stages: int) -> int:

@@ -18,7 +18,7 @@ from mbsfmu.native.operations import Operations, filled, operations_header
 from mbsfmu.native.shared import CONSTANTS
 from mbsfmu.native.transpiler import Source
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.stepping import newton
+from mbsfmu.stepping import adaptive, newton, rosenbrock
 from mbsfmu.tracing.workspace import AnyFunction
 
 Sources = Literal["several", "single"]
@@ -49,7 +49,7 @@ ENSEMBLE = {"steps.c": "-O2", "ensemble.c": "-O2"}
 _TABLES = '#include "operations.h"\n'
 """What tables need, and functions in C do not: with these, the files of steps are those of FMUs."""
 _RUNTIME = Path(__file__).parent / "runtime"
-_STEPS = (newton,)
+_STEPS = (newton, adaptive, rosenbrock)
 """Modules in the language of steps."""
 _EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
 """How the names of files begin that are for model exchange alone."""

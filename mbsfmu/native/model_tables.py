@@ -11,7 +11,7 @@ from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.initialization.changed_start import bounds
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
-from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
+from mbsfmu.integration.rosenbrock_methods import MOST_FACTOR, RosenbrockMethod
 from mbsfmu.integration.solver import Solver
 from mbsfmu.modelling.variables import ModelExchangeData, Variability, Variable
 from mbsfmu.native.literals import number, numbers, string, strings
@@ -88,7 +88,7 @@ class ModelTables:
         if solver is not None and not isinstance(solver, ImplicitSolver):
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
         if isinstance(solver, Rosenbrock):
-            yield from self._method(solver.method)
+            yield from rosenbrock_tables(solver.method)
             yield from self._elimination()
             if simulation.functions.staged is not None:
                 yield f"static const double staged_rows[] = {numbers(map(float, simulation.functions.staged))};"
@@ -156,22 +156,6 @@ class ModelTables:
                 yield f"static const char *const driven_{what}[] = {strings(texts[row] for row in rows)};"
             scales = simulation.functions.scales[list(driven)]
             yield f"static const double driven_scales[] = {numbers(scales)};"
-
-    @staticmethod
-    def _method(method: RosenbrockMethod) -> Iterable[str]:
-        """Write the coefficients, of couplings the triangles row by row."""
-        tables: dict[str, Iterable[float]] = {
-            "couplings": chain(*method.couplings),
-            "rate_couplings": chain(*method.rate_couplings),
-            "stage_nodes": method.nodes,
-            "stage_slopes": method.slopes,
-            "interpolation": chain(*method.interpolation),
-        }
-        sizes = {"ORDER": method.order, "DIAGONAL": number(method.diagonal)}
-        sizes |= {"INTERPOLANTS": len(method.interpolation), "SOLVER_NAME": string(method.name)}
-        yield "\n".join(f"#define {name} {value}" for name, value in sizes.items())
-        for name, values in tables.items():
-            yield f"static const double {name}[] = {numbers(values)};"
 
     def of_rest(self) -> Iterable[str]:
         """Write what the start, the variables and their readers need."""
@@ -272,3 +256,19 @@ class ModelTables:
             f"{{{kind}, {index}, {number(variable.start or 0.0)}, {low}, {high}, "
             f"{string(variable.name)}, {string(variable.unit)}, {int(variable.settable)}, {int(tunable)}}}"
         )
+
+
+def rosenbrock_tables(method: RosenbrockMethod) -> Iterable[str]:
+    """Write the coefficients, of couplings the triangles row by row."""
+    tables: dict[str, Iterable[float]] = {
+        "couplings": chain(*method.couplings),
+        "rate_couplings": chain(*method.rate_couplings),
+        "stage_nodes": method.nodes,
+        "stage_slopes": method.slopes,
+        "interpolation": chain(*method.interpolation),
+    }
+    sizes = {"ORDER": method.order, "DIAGONAL": number(method.diagonal), "MOST_FACTOR": number(MOST_FACTOR)}
+    sizes |= {"INTERPOLANTS": len(method.interpolation), "SOLVER_NAME": string(method.name)}
+    yield "\n".join(f"#define {name} {value}" for name, value in sizes.items())
+    for name, values in tables.items():
+        yield f"static const double {name}[] = {numbers(values)};"

@@ -24,7 +24,6 @@ from mbsfmu.integration import (
     error_transport,
     explicit,
     implicit,
-    rosenbrock,
     solver,
     steps_past_stop,
 )
@@ -33,7 +32,7 @@ from mbsfmu.model import inertia
 from mbsfmu.modelling import ranges
 from mbsfmu.native.literals import numbers, string
 from mbsfmu.simulation import change_points, energy_watch
-from mbsfmu.stepping import iteration, newton, reused_jacobian, stage_pattern
+from mbsfmu.stepping import adaptive, iteration, newton, reused_jacobian, rosenbrock, stage_pattern
 from mbsfmu.stepping.state import ARRAYS
 from mbsfmu.stepping.step_history import BEGUN
 from mbsfmu.systems import loop_equations
@@ -124,22 +123,23 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "LOOP_ROUND_OFF": (loop_solver, "ROUND_OFF"),
     "LOOP_TRIALS": (loop_solver, "MOST_TRIALS"),
     "HALVINGS": (solver, "HALVINGS"),
-    "SMALLEST_SHARE": (explicit, "SMALLEST_SHARE"),
-    "CRAWLING_STEPS": (explicit, "CRAWLING_STEPS"),
-    "NOT_SMOOTH": (explicit, "NOT_SMOOTH"),
-    "CRAWLING_SHARE": (explicit, "CRAWLING_SHARE"),
-    "REFUSED_STEPS": (explicit, "REFUSED_STEPS"),
-    "REFUSED_SHARE": (explicit, "REFUSED_SHARE"),
+    "SMALLEST_SHARE": (adaptive, "SMALLEST_SHARE"),
+    "CRAWLING_STEPS": (adaptive, "CRAWLING_STEPS"),
+    "NOT_SMOOTH": (adaptive, "NOT_SMOOTH"),
+    "CRAWLING_SHARE": (adaptive, "CRAWLING_SHARE"),
+    "REFUSED_STEPS": (adaptive, "REFUSED_STEPS"),
+    "REFUSED_SHARE": (adaptive, "REFUSED_SHARE"),
     "RK45_ORDER": (explicit, "RK45_ORDER"),
-    "SAFETY": (rosenbrock, "SAFETY"),
-    "LEAST_FACTOR": (rosenbrock, "LEAST_FACTOR"),
-    "MOST_FACTOR": (rosenbrock, "MOST_FACTOR"),
-    "FIRST_CHANGE": (rosenbrock, "FIRST_CHANGE"),
-    "STANDING": (rosenbrock, "STANDING"),
-    "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
+    "RK45_STAGES": (explicit, "RK45_STAGES"),
+    "RK45_MOST_FACTOR": (explicit, "RK45_MOST_FACTOR"),
+    "SAFETY": (adaptive, "SAFETY"),
+    "LEAST_FACTOR": (adaptive, "LEAST_FACTOR"),
+    "FIRST_CHANGE": (adaptive, "FIRST_CHANGE"),
+    "STANDING": (adaptive, "STANDING"),
+    "FIRST_STEP": (adaptive, "FIRST_STEP"),
     "UNSOLVED": (rosenbrock, "UNSOLVED"),
-    "SLIGHT": (rosenbrock, "SLIGHT"),
-    "LEAST_TOLERANCE": (rosenbrock, "LEAST_TOLERANCE"),
+    "SLIGHT": (adaptive, "SLIGHT"),
+    "LEAST_TOLERANCE": (adaptive, "LEAST_TOLERANCE"),
     "PIVOT_SHARE": (stage_pattern, "PIVOT_SHARE"),
     "MOST_AHEAD": (steps_past_stop, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),

@@ -13,7 +13,7 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cached_property
 from types import ModuleType
 
@@ -38,7 +38,10 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 _ATOM, _UNARY, _PRODUCT, _COMPARISON, _BIT_AND, _BIT_OR, _AND, _OR, _CHOICE = 20, 14, 13, 10, 8, 6, 5, 4, 3
 _FUNCTIONS = {
     "maximum": (REAL, "larger", "lanes_larger"),
+    "minimum": (REAL, "smaller", "lanes_smaller"),
     "absolute": (REAL, "fabs", "lanes_fabs"),
+    "root": (REAL, "sqrt", "lanes_sqrt"),
+    "power": (REAL, "pow", "lanes_pow"),
     "is_finite": (MASK, "is_finite", "lanes_finite"),
 }
 """Words of the language: what they give, and what they are in C of one machine and of lanes."""
@@ -90,6 +93,17 @@ def _is_marked(node: ast.FunctionDef) -> bool:
     return any(isinstance(each, ast.Name) and each.id == "one_machine" for each in node.decorator_list)
 
 
+def _is_of_steps(value: object, importer: ModuleType) -> bool:
+    """Return whether it is a structure of another module of steps."""
+    return isinstance(value, type) and is_dataclass(value) and value.__module__ != importer.__name__
+
+
+def _class(of: type) -> ast.ClassDef:
+    (node,) = ast.parse(inspect.getsource(of)).body
+    assert isinstance(node, ast.ClassDef)
+    return node
+
+
 def _returns(body: list[ast.stmt]) -> bool:
     return any(isinstance(node, ast.Return) for each in body for node in ast.walk(each))
 
@@ -121,6 +135,7 @@ class Source:
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
         self.protocols = {node.name: node for node in classes if any(ast.unparse(b) == "Protocol" for b in node.bases)}
         self.structures = {node.name: node for node in classes if node.name not in self.protocols}
+        self.imported = {name: _class(value) for name, value in vars(module).items() if _is_of_steps(value, module)}
         self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         self.methods = {
             node.name: node
@@ -141,7 +156,8 @@ class Source:
     @cached_property
     def fields(self) -> dict[str, dict[str, _Field]]:
         """Members of classes."""
-        return {name: dict(self._fields(node)) for name, node in (self.structures | self.protocols).items()}
+        classes = self.structures | self.protocols | self.imported
+        return {name: dict(self._fields(node)) for name, node in classes.items()}
 
     def _fields(self, node: ast.ClassDef) -> Iterator[tuple[str, _Field]]:
         for each in node.body:
@@ -201,7 +217,7 @@ class Source:
 
     def type(self, kind: str, *, lanes: bool) -> str:
         """Return the type in C of a kind, to be followed by a name."""
-        if kind in self.protocols or kind in self.structures:
+        if kind in self.fields:
             return f"{_MACHINES.get(kind, (kind, kind))[lanes]} *"
         own = {REAL: "Lanes ", MASK: "Mask "} if lanes else {REAL: "double ", MASK: "int "}
         arrays = {"Reals": f"{own[REAL]}*", "Any": f"{own[REAL]}*", TABLE: "const double *", TEXT: "const char *"}
@@ -242,6 +258,7 @@ class _Function:
     def __init__(self, source: Source, node: ast.FunctionDef, lanes: bool) -> None:
         self.source, self.node, self.lanes = source, node, lanes
         self.kinds = {each.arg: self._kind(each.annotation) for each in node.args.args}
+        self.passing = {each.arg for each in node.args.args if each.annotation and _kind(each.annotation) in _PASSING}
         self.result = self._kind(node.returns)
         self.leaves = _returns(node.body[:-1])
         self.depth: dict[str, int] = {}
@@ -359,7 +376,7 @@ class _Function:
         field = self.source.fields.get(owner.kind, {}).get(name)
         if field is None:
             raise UntranslatableError(node, f"{ast.unparse(node)} is not declared")
-        if owner.kind in self.source.protocols and field.kind in (INT, FLOAT, TABLE):
+        if owner.kind in self.source.protocols and (name.isupper() or field.kind in (INT, FLOAT, TABLE)):
             return _Term(name, field.kind)  # constants of a machine's code
         joint = "->" if owner.text.isidentifier() else "."
         return _Term(f"{owner.text}{joint}{name}", field.kind)
@@ -403,6 +420,11 @@ class _Function:
             return _Term(f"any({self.on} & {self._mask(arguments[0], _COMPARISON + 1)})", BOOL) if self.lanes else term
         if name == "divided":
             return self._expression(ast.copy_location(ast.BinOp(arguments[0], ast.Div(), arguments[1]), node))
+        if name == "add_columns":
+            if self.lanes and self.under:
+                raise UntranslatableError(node, "machines differ here")
+            texts = ", ".join(self._shared(each) for each in arguments)
+            return _Term(f"{'add_lane_columns' if self.lanes else name}({texts})", NONE)
         if name in _FUNCTIONS:
             kind, one, several = _FUNCTIONS[name]
             return _Term(f"{several if self.lanes else one}({', '.join(map(self._real, arguments))})", kind)
@@ -491,6 +513,8 @@ class _Function:
         match target:
             case ast.Name(id=name):
                 return self.depth.get(name) == self.under
+            case ast.Subscript(value=ast.Name(id=name)):
+                return not self.under and name in self.passing
             case ast.Attribute(value=of, attr=name) | ast.Subscript(value=ast.Attribute(value=of, attr=name)):
                 return not self.under and self.source.fields[self._expression(of).kind][name].passing
             case _:
@@ -516,7 +540,11 @@ class _Function:
         self.indent -= 1
 
     def _conditional(self, node: ast.If, test: ast.expr) -> None:
-        refused = [ast.unparse(each) for each in node.body if not self._is_silent(each)] == ["return False"]
+        heard = [ast.unparse(each) for each in node.body if not self._is_silent(each)]
+        refused = heard == ["return False"]
+        if not heard and not node.orelse:
+            self._check_without_effect(test)
+            return
         if not (self.lanes and self._expression(test).kind == MASK):
             self._branches(node, test)
         elif refused and not self.under and not node.orelse:

@@ -9,8 +9,8 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.equations.linear import Floats, pivot_columns, pivots
-from mbsfmu.integration.explicit import NOT_SMOOTH
 from mbsfmu.integration.solver import StepError
+from mbsfmu.stepping.adaptive import NOT_SMOOTH
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
 

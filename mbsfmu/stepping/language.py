@@ -51,6 +51,21 @@ def maximum(a: Real, b: Real) -> Real:
     return a if a > b else b
 
 
+def minimum(a: Real, b: Real) -> Real:
+    """Return the smaller number, the second where they cannot be compared."""
+    return a if a < b else b
+
+
+def root(a: Real) -> Real:
+    """Return the square root, no number of what is negative."""
+    return math.sqrt(a) if a >= 0.0 else math.nan
+
+
+def power(a: Real, exponent: Real) -> Real:
+    """Return a number that is not negative to a power, infinite where zero is raised to a negative one."""
+    return math.inf if a == 0.0 and exponent < 0.0 else math.pow(a, exponent)
+
+
 def absolute(a: Real) -> Real:
     """Return the magnitude."""
     return math.fabs(a)
@@ -66,6 +81,17 @@ def divided(a: Real, b: Real) -> Real:
     if b != 0.0:
         return a / b
     return math.nan if a == 0.0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def add_columns(
+    columns: int, rows: int, matrix: PassingReals, apart: int, weights: PassingReals, sums: PassingReals
+) -> None:
+    """Add the columns of a matrix, which begin so far apart, by their weights to sums, one after the other."""
+    for i in range(rows):
+        total = sums[i]
+        for k in range(columns):
+            total += weights[k] * matrix[i + apart * k]
+        sums[i] = total
 
 
 def one_machine(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:

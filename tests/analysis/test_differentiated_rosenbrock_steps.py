@@ -24,10 +24,11 @@ from mbsfmu import (
 )
 from mbsfmu.analysis.rosenbrock_step_equations import RosenbrockStepEquations
 from mbsfmu.integration.explicit import CountedRates
-from mbsfmu.integration.rosenbrock import Rosenbrock
+from mbsfmu.integration.rosenbrock import Rosenbrock, _Machine
 from mbsfmu.integration.stage_linearization import Linearization
 from mbsfmu.native import loop
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.stepping.rosenbrock import find_end
 
 _WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 MOTOR = "*motor.force"
@@ -52,14 +53,17 @@ def in_steps(simulation: Simulation, ends: list[float], outputs: list[str]) -> l
     simulation.initialize()
     run_loop, solver, time, same = simulation.run_loop, simulation.solver, 0.0, 1e-9
     assert isinstance(solver, Rosenbrock)
+    machine = _Machine(solver)
     for end in ends:
         run_loop.passed = time + same
         run_loop.refresh()
         inputs = run_loop.inputs.over(run_loop.passed)
         flow = CountedRates(simulation.formulation.explicit_form(run_loop.present), inputs)
         begin = Linearization(flow, time, inputs.slopes(time))
-        made = solver._attempt(begin, end - time, end)
-        run_loop.arrive(flow.accept(end, made.values, end - time), end, inputs, same)
+        attempt = machine.begin(begin, [])
+        attempt.step = end - time
+        assert find_end(machine, attempt)
+        run_loop.arrive(flow.accept(end, np.array(attempt.end), end - time), end, inputs, same)
         time = end
     return [float(simulation.get(each)) for each in outputs]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -15,12 +16,14 @@ from mbsfmu import InputError, LinearSignal
 from mbsfmu.formulations.explicit_form import IterationMatrixForm
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation
 from mbsfmu.integration.explicit import CountedRates
-from mbsfmu.integration.rosenbrock import Rosenbrock
+from mbsfmu.integration.rosenbrock import Rosenbrock, _Machine
 from mbsfmu.integration.rosenbrock_methods import METHODS, RosenbrockMethod
 from mbsfmu.integration.stage_linearization import Linearization
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.stepping.adaptive import Attempt
+from mbsfmu.stepping.rosenbrock import find_between, find_end
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
@@ -30,6 +33,14 @@ EACH = pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
 # -- coefficients ------------------------------------------------------------------------------------------------------
 
 Tree = tuple["Tree", ...]
+
+
+class Steps(_Machine):
+    """Steps of a method for so many elements of y, of a solver whose error nobody asks for."""
+
+    def __init__(self, method: RosenbrockMethod, size: int) -> None:
+        formulation = SimpleNamespace(explicit_scale=np.ones(size), functions=SimpleNamespace(driven=()))
+        super().__init__(Rosenbrock(cast("Formulation", formulation), 1.0, method=method))
 
 
 def trees(order: int) -> set[Tree]:
@@ -73,11 +84,20 @@ class Classical:
         return np.prod([np.ones(len(matrix)), *(matrix @ self.elementary(branch) for branch in tree)], axis=0)
 
 
+def between(method: RosenbrockMethod, share: float, start: Floats, end: Floats, increments: Floats) -> Floats:
+    """Return y inside a step."""
+    machine = Steps(METHODS[method.name], len(start))
+    attempt = Attempt(start.tolist(), [], [], end.tolist(), [], increments.ravel().tolist(), [], [])
+    values = start.tolist()
+    find_between(machine, attempt, share, values)
+    return np.array(values)
+
+
 @EACH
 def test_conditions_of_order(method: RosenbrockMethod) -> None:
     """[Hairer1996, theorem IV.7.4]; one order more must fail, for solution, embedded method and interpolant."""
     classical, shares = Classical(method), (0.0, 0.3, 0.8, 1.0)
-    inside = [method.between(share, np.zeros(1), np.ones(1), np.zeros((method.stages, 1))) for share in shares]
+    inside = [between(method, share, np.zeros(1), np.ones(1), np.zeros((method.stages, 1))) for share in shares]
     np.testing.assert_allclose(np.ravel(inside), shares)
 
     def misses(weights: Floats, order: int, share: float = 1.0) -> float:
@@ -87,7 +107,7 @@ def test_conditions_of_order(method: RosenbrockMethod) -> None:
     def interpolated(share: float) -> Floats:
         unit = np.eye(method.stages)
         ends = np.linalg.solve(classical.gamma.T, classical.weights)
-        return method.between(share, np.zeros(method.stages), ends, unit) @ classical.gamma
+        return between(method, share, np.zeros(method.stages), ends, unit) @ classical.gamma
 
     for order in range(1, method.order + 2):
         assert (misses(classical.weights, order) < 1e-13) == (order <= method.order)
@@ -169,12 +189,14 @@ def faded(time: float) -> Floats:
 
 def fading_errors(method: RosenbrockMethod, step: float, *, chained: bool = True) -> tuple[Floats, Floats]:
     """Errors after one second of equal steps, and in the middle of the last one."""
-    solver, values, middle = Rosenbrock(cast("Formulation", None), 1.0, method=method), faded(0.0), np.zeros(3)
+    machine, values, middle = Steps(method, 3), faded(0.0), np.zeros(3)
     for time in np.arange(round(1.0 / step)) * step:
         flow = CountedRates(Fading(values, chained=chained), lambda at: np.array([1.0 + at]))
-        attempt = solver._attempt(Linearization(flow, time, np.ones(1)), step, time + step)
-        middle = method.between(0.5, values, attempt.values, attempt.increments)
-        values = attempt.values
+        attempt = machine.begin(Linearization(flow, time, np.ones(1)), [])
+        attempt.step = step
+        assert find_end(machine, attempt)
+        middle = machine.between(attempt, 0.5 * step)
+        values = np.array(attempt.end)
     return values - faded(1.0), middle - faded(1.0 - 0.5 * step)
 
 

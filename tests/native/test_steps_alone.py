@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from runtime_sources import INCLUDES
+from step_sources import Solve, compiled_steps
 
 from mbsfmu.integration.implicit import MOST_ITERATIONS
-from mbsfmu.native import shared
-from mbsfmu.native.c_sources import lane_width_source, step_files
 from mbsfmu.stepping.language import Reals
 from mbsfmu.stepping.newton import Iteration, Machine, Motion, Problem, newton
 from mbsfmu.tracing.workspace import Floats
 
-HERE = Path(__file__).parent
 DATA, FOUND = 38, 13
 """How many numbers `Data` and `Found` of steps_alone.c have."""
-Solve = Callable[[Floats], tuple[Floats, str]]
 
 
 @dataclass
@@ -108,27 +101,7 @@ def in_python(data: Floats, most: int) -> tuple[Floats, str]:
 
 def in_c(folder: Path, lanes: int = 0, most: int = 0) -> Solve:
     """Return the iteration in C; of one machine where there are no lanes."""
-    constants = [line for line in shared.definitions() if "(EACH)" not in line]
-    folder.mkdir(exist_ok=True)
-    for name, text in {**step_files(), "constants.h": "\n".join([*constants, ""])}.items():
-        (folder / name).write_text(text)
-    (folder / "runtime.h").write_text("#define ARGUMENTS(EACH) EACH(x, 1)\n#define STATE_ARRAYS(EACH)\n")
-    for name, text in lane_width_source(max(lanes, 1), vector_mathematics=False).items():
-        (folder / name).write_text(text)
-    language = "-std=gnu99" if lanes else "-std=c99"
-    strict = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-unused-function", "-Wno-psabi"]
-    command = ["gcc", language, "-O1", "-ffp-contract=off", "-fPIC", "-shared", f"-I{folder}", *INCLUDES]
-    command += [*strict, f"-DMOST_INCREMENTS={most}", *([f"-DLANES={lanes}"] if lanes else [])]
-    subprocess.run([*command, str(HERE / "steps_alone.c"), "-o", str(folder / "steps.so"), "-lm"], check=True)
-    library, double = ctypes.CDLL(str(folder / "steps.so")), ctypes.POINTER(ctypes.c_double)
-
-    def solved(data: Floats) -> tuple[Floats, str]:
-        found, reason = np.zeros((max(lanes, 1), FOUND)), ctypes.create_string_buffer(512)
-        given = np.ascontiguousarray(data)
-        library.solve(given.ctypes.data_as(double), found.ctypes.data_as(double), reason)
-        return (found if lanes else found[0]), reason.value.decode()
-
-    return solved
+    return compiled_steps(folder, "steps_alone.c", FOUND, lanes, options=[f"-DMOST_INCREMENTS={most}"])
 
 
 def random_case(random: np.random.Generator, *, faults: bool) -> Floats:

@@ -176,6 +176,10 @@ struct Instance {
     Logger logger;
     void *environment;                  /* of the logger */
     char reason[512];                   /* of the last failure */
+    char refusal[512];                  /* why equations could not be evaluated in a step that was tried, the last time */
+#if SOLVER == ROSENBROCK
+    struct Linearization *linearization; /* of the step that is made */
+#endif
 };
 
 #define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
@@ -229,6 +233,21 @@ static inline int fail(Instance *instance, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(instance->reason, sizeof instance->reason, format, arguments);
     va_end(arguments);
+    return 0;
+}
+
+/* Say so, and behind it the reason that there was until now, where there is one. */
+static inline int fail_because(Instance *instance, const char *format, ...) {
+    char reason[sizeof instance->reason];
+    va_list arguments;
+    memcpy(reason, instance->reason, sizeof reason);
+    va_start(arguments, format);
+    const int length = vsnprintf(instance->reason, sizeof instance->reason - 302, format, arguments);
+    va_end(arguments);
+    if (*reason && length >= 0) {
+        char *const end = instance->reason + strlen(instance->reason);
+        snprintf(end, 303, ": %.300s", reason);
+    }
     return 0;
 }
 

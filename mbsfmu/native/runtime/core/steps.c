@@ -30,7 +30,7 @@
 #include "newton.c"
 #include "implicit.c"
 #elif SOLVER == ROSENBROCK
-#include "rosenbrock.c"
+#include "adaptive_steps.c"
 #else
 #include "explicit.c"
 #endif

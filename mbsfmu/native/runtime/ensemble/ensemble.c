@@ -31,7 +31,7 @@
 #include "lane_steps.c"
 #include "lane_rows.c"
 #if SOLVER == ROSENBROCK
-#include "lane_rosenbrock.c"
+#include "lane_adaptive_steps.c"
 #else
 #include "lane_newton.h"
 #include "lane_newton_machine.c"
@@ -146,6 +146,7 @@ static unsigned start_lanes(Group *group, const Machines *machines) {
         if ((started | spares) >> lane & 1u) load_lane(group, lane);
     }
     group->matrix_step = splat(machines->step_size);
+    group->state.tolerance_factor = splat(1.0);
     return started;
 }
 

@@ -9,6 +9,8 @@
 #if SOLVER == ROSENBROCK
 #include "reduced_sizes.h"
 #include "rosenbrock_sizes.h"
+#define FOLLOWS_SLIGHT (SOLVER == ROSENBROCK)
+#include "lane_adaptive.h"
 #endif
 
 /* The arrays that a step hands over to the next. */
@@ -16,6 +18,7 @@ typedef struct {
 #define FIELD(name, size) Lanes name[ROOM(size)];
     STATE_ARRAYS(FIELD)
 #undef FIELD
+    Lanes tolerance_factor;
 } LaneState;
 
 /* The way of a lane to the next point at which anything but steps happens. */
@@ -23,10 +26,6 @@ typedef struct {
     double begin, end;
     double step, count, made;       /* equal steps, as `advance_equally` has them */
 #if SOLVER == ROSENBROCK
-    double elapsed, whole;          /* how far steps have come of their way in s, as `advance` of rosenbrock.c has it … */
-    double looked;                  /* … and had when that was last looked at … */
-    int tries, refused;             /* … since which so many steps were tried, and could not be evaluated */
-    double most;                    /* the factor by which the next step may be larger at most: no larger after a rejection */
     int behind;                     /* the first row that is not on the way: at its end, or behind */
 #endif
     int row;                        /* the next one that is recorded */
@@ -50,7 +49,9 @@ typedef struct {
 #if SOLVER == ROSENBROCK
     Lanes slope[ROOM(SLOPES * CONTROLLED)];  /* the derivatives of y' by y, without the rows of z_i' */
     Lanes pushed[ROOM(FREEDOM * CONTROLLED)], of_rates[ROOM((SLOPES - FREEDOM) * CONTROLLED)]; /* what they follow from */
-    Lanes increments[STAGES][ROOM(SIZE)];
+    Way way;                        /* of all lanes to the next halt */
+    Attempt attempt;
+    const struct Machines *machines;
     Lanes leading[ROOM(COORDINATES * FREEDOM)]; /* R_z at the state */
 #endif
     /* Each lane's choice of coordinates, and how steep its slopes may be; whether all lanes have the same choice. */

@@ -8,7 +8,7 @@ enum {
 };
 
 /* The machines of a group and what is made of them; mbsfmu/native/ensemble_library.py has the same fields. */
-typedef struct {
+typedef struct Machines {
     int machines;                   /* as many as there are lanes, or fewer */
     int first;                      /* the number of the first one, for messages */
     const double *parameters;       /* of each machine, and so are all others up to `signals` */

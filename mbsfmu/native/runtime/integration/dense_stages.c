@@ -6,8 +6,7 @@
 #define INTEGRALS_BY_ELEMENT (ELIMINATED && 2 * INTEGRAL_ELEMENTS < INTEGRALS * CONTROLLED)
 
 /* Where a step begins, and what is solved with the derivatives there. */
-typedef struct {
-    double start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)];
+typedef struct Linearization {
     double *slope;                      /* shape (SLOPES, CONTROLLED) */
     double *factors;                    /* shape (SOLVED, SOLVED) */
     double share;                       /* h gamma */
@@ -21,10 +20,11 @@ typedef struct {
 } Linearization;
 
 /* Find the derivatives where the state is. */
-static inline int find_derivatives(Instance *instance, Linearization *begin, double time) {
-    begin->slope = scratch_of_stages(&instance->parts) + STAGES * ROOM(SIZE);
+static inline int find_derivatives(Instance *instance, const Attempt *attempt) {
+    Linearization *const begin = instance->linearization;
+    begin->slope = scratch_of_stages(&instance->parts) + ATTEMPT;
     begin->factors = begin->slope + SLOPES * CONTROLLED;
-    if (!find_slope(instance, time, begin->slope)) return 0;
+    if (!find_slope(instance, attempt->time, begin->slope)) return 0;
 #if INTEGRALS_BY_ELEMENT
     for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
         begin->of_integrals[k] = begin->slope[SOLVED + integral_elements[k][0] + SLOPES * integral_elements[k][1]];
@@ -42,11 +42,12 @@ static inline double element_of(const double *slope, double share, int i, int j)
 
 #if ELIMINATED
 
-/* Prepare solutions for h gamma. */
-static int factorize_step(Instance *instance, Linearization *begin, double share) {
+/* Prepare solutions for h gamma, where a step is tried. */
+static int factorize_step(Instance *instance, const Attempt *attempt) {
+    Linearization *const begin = instance->linearization;
     double scales[ROOM(SOLVED)];
     int places[ROOM(SOLVED)];
-    begin->share = share;
+    const double share = begin->share = attempt->step * DIAGONAL;
     for (int i = 0; i < SOLVED; i++) {
         places[elimination_order[i]] = i;
         scales[i] = explicit_scales[CHAINED + elimination_order[i]];
@@ -70,9 +71,10 @@ static inline void solve_step(const Linearization *begin, double *solved) {
 
 #else
 
-/* Prepare solutions for h gamma. */
-static int factorize_step(Instance *instance, Linearization *begin, double share) {
-    begin->share = share;
+/* Prepare solutions for h gamma, where a step is tried. */
+static int factorize_step(Instance *instance, const Attempt *attempt) {
+    Linearization *const begin = instance->linearization;
+    const double share = begin->share = attempt->step * DIAGONAL;
     for (int j = 0; j < SOLVED; j++) {
         for (int i = 0; i < SOLVED; i++) begin->factors[i + SOLVED * j] = element_of(begin->slope, share, i, j);
     }
@@ -98,10 +100,10 @@ static inline void add_to_integrals(const Linearization *begin, const double *in
 }
 
 /* Solve for one stage; the right side becomes the increment. */
-static inline int solve_stage(Instance *instance, const Linearization *begin, int stage, double *right) {
-    (void)instance;
-    (void)stage;
-    double weights[ROOM(CHAINED)], *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
+static inline int solve_stage(Instance *instance, Attempt *attempt, int stage) {
+    const Linearization *const begin = instance->linearization;
+    double *const right = attempt->increments + SIZE * stage, *const solved = right + CHAINED;
+    double weights[ROOM(CHAINED)], *const integrals = right + CONTROLLED;
     for (int j = 0; j < CHAINED; j++) weights[j] = begin->share * right[j];
     add_columns(CHAINED, SOLVED, begin->slope, SLOPES, weights, solved);
     solve_step(begin, solved);

@@ -10,9 +10,7 @@ static int make_step(Instance *instance, double time, double step, int halvings,
     const int made = attempt(instance, time, step);
     if (made) return made > 0;
     if (halvings == HALVINGS || MOST_INCREMENTS > 0) {
-        char reason[sizeof instance->reason];
-        memcpy(reason, instance->reason, sizeof reason);
-        return fail(instance, "the step%s at t = %.9g s fails even with %.3g s: %.300s", of, time, step, reason);
+        return fail_because(instance, "the step%s at t = %.9g s fails even with %.3g s", of, time, step);
     }
     instance->state.retries += 1.0;
     return make_step(instance, time, step / 2, halvings + 1, attempt, of)

@@ -55,10 +55,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
 
 #else
 
-#define WATCHED SIZE
-#define ORDER RK45_ORDER
-
-#include "adaptive.c"
+#include "adaptive_steps.c"
 
 /* Dormand and Prince, order five with an error estimate of order four (J. Comput. Appl. Math. 6, 1980); steps are chosen as
  * SciPy's RK45 does. The last stage is where the step ends. */
@@ -86,79 +83,26 @@ static const double dormand_inside[7][4] = {
     {0.0, 40617522.0 / 29380423.0, -110615467.0 / 29380423.0, 69997945.0 / 29380423.0},
 };
 
-/* A step that has been tried. */
-typedef struct {
-    double start[ROOM(SIZE)], end[ROOM(SIZE)], stages[7][ROOM(SIZE)], step;
-} Tried;
-
-static void between_ends(const void *of, double share, double *y) {
-    const Tried *tried = of;
-    for (int i = 0; i < SIZE; i++) y[i] = tried->start[i];
-    for (int stage = 0; stage < 7; stage++) {
-        const double *powers = dormand_inside[stage];
+static void find_between(Instance *instance, Attempt *attempt, double share, double *values) {
+    (void)instance;
+    COPY(values, attempt->start, SIZE);
+    for (int stage = 0; stage < STAGES; stage++) {
+        const double *powers = dormand_inside[stage], *increment = attempt->increments + SIZE * stage;
         const double weight = share * (powers[0] + share * (powers[1] + share * (powers[2] + share * powers[3])));
-        for (int i = 0; i < SIZE; i++) y[i] += tried->step * weight * tried->stages[stage][i];
+        for (int i = 0; i < SIZE; i++) values[i] += attempt->step * weight * increment[i];
     }
 }
 
-/* Try a step from the state, whose y and rates are there; returns its error by the tolerances. */
-static double try_step(Instance *instance, double time, Tried *tried) {
-    double difference[ROOM(SIZE)];
-    *instance->reason = '\0';
+static int find_end(Instance *instance, Attempt *attempt) {
+    double(*const stages)[ROOM(SIZE)] = (double(*)[ROOM(SIZE)])attempt->increments;
+    COPY(stages[0], attempt->rates, SIZE);
     if (!evaluate_stages(
-            instance, time, tried->step, tried->start, 1, 7, dormand_nodes, dormand_weights, tried->stages, tried->end
-        )) return HUGE_VAL;
+            instance, attempt->time, attempt->step, attempt->start, 1, STAGES, dormand_nodes, dormand_weights, stages, attempt->end
+        )) return 0;
     for (int i = 0; i < SIZE; i++) {
         double error = 0.0;
-        for (int stage = 0; stage < 7; stage++) error += dormand_errors[stage] * tried->stages[stage][i];
-        difference[i] = tried->step * error;
-    }
-    return size_of(&instance->state, tried->start, tried->end, difference);
-}
-
-/* Steps as large as the tolerance allows; the last ends where the interval ends. */
-static int advance(Instance *instance, double begin_time, double end, double horizon) {
-    (void)horizon;
-    State *state = &instance->state;
-    Tried tried;
-    /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
-    const double whole = end - begin_time;
-    double elapsed = 0.0, most = 10.0;
-    Progress progress = {0};
-    while (elapsed < whole) {
-        const double time = begin_time + elapsed;
-        if (is_stopped(instance) || !goes_on(instance, &progress, time, elapsed, whole)) return 0;
-        pack(state, tried.start);
-        pack_rates(state, tried.stages[0]);
-        if (!(*state->suggested_step >= SMALLEST_SHARE * whole)) { /* none yet, or one that would lead nowhere */
-            *state->suggested_step = first_step(instance, tried.start, tried.stages[0], time, whole);
-        }
-        const double suggested = *state->suggested_step;
-        const int last = elapsed + suggested * (1.0 + SAME_TIME) >= whole;
-        const double step = tried.step = last ? whole - elapsed : suggested, reached = last ? end : time + step;
-        double error = try_step(instance, time, &tried);
-        if (error <= 1.0 && !(look_inside(instance, time, step, reached, between_ends, &tried)
-                && commit(instance, reached, step, tried.end))) error = HUGE_VAL;
-        const double factor = error > 0.0 ? smaller(most, larger(0.2, 0.9 * pow(error, -0.2))) : most;
-        if (!(error <= 1.0)) {
-            state->retries += 1.0;
-            note_failure(instance, &progress);
-            most = 1.0;
-            *state->suggested_step = step * (error < HUGE_VAL ? smaller(factor, 1.0) : 0.2);
-            if (!(*state->suggested_step >= SMALLEST_SHARE * whole)) {
-                char reason[sizeof instance->reason];
-                memcpy(reason, instance->reason, sizeof reason);
-                return fail(
-                    instance, "the step at t = %.9g s fails however small it is%s%.300s", time, *reason ? ": " : "", reason
-                );
-            }
-            continue;
-        }
-        elapsed = last ? whole : elapsed + step;
-        most = 10.0;
-        if (!describe(instance) || !loops_closed(instance, begin_time + elapsed)) return 0;
-        /* A step that was cut off at the end of the interval says little about how large the next may be. */
-        if (!last || factor * step > suggested) *state->suggested_step = factor * step;
+        for (int stage = 0; stage < STAGES; stage++) error += dormand_errors[stage] * stages[stage][i];
+        attempt->error[i] = attempt->step * error;
     }
     return 1;
 }

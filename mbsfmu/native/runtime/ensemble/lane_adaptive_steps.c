@@ -1,13 +1,7 @@
-/* Steps of linearly implicit methods of several machines at once, each with a size, an error and an end of its own: as
- * rosenbrock.c, dense_stages.c, adaptive.c and reduced_form.c have them of one. Every round tries a step in all lanes; where
- * it is rejected, its beginning is found once more in the next one. */
-
-/* A tried. */
-typedef struct {
-    Lanes time, step;               /* where the steps begin, and their sizes */
-    Lanes start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)], end[ROOM(SIZE)];
-    double reached[LANES];          /* where they end, in s since the way began */
-} LaneRound;
+/* Steps of linearly implicit methods of several machines at once, each with a size, an error and an end of its own: what
+ * they ask of a group, as dense_stages.c, adaptive_steps.c and reduced_form.c have it of one machine. Every round tries a step
+ * in all lanes; where it is rejected, its beginning is found once more in the next one. lane_adaptive.h, lane_adaptive.c and
+ * lane_rosenbrock.c are made of mbsfmu/stepping/adaptive.py and rosenbrock.py. */
 
 static inline Mask not_finite(Lanes value) { return ~(value - value == (Lanes){0}); }
 
@@ -132,7 +126,7 @@ static void add_through_lane_accelerations(
 }
 
 /* The change of y' with the inputs in time, zero where these stay. */
-static void find_lane_drift(Group *group, LaneRound *tried, unsigned active, const Lanes *inverse) {
+static void find_lane_drift(Group *group, Attempt *tried, unsigned active, const Lanes *inverse) {
     const LaneParts *parts = &group->parts;
     Lanes right[ROOM(SLOPES)];
     int drifts = 0;
@@ -154,7 +148,7 @@ static void find_lane_drift(Group *group, LaneRound *tried, unsigned active, con
 }
 
 /* Where the states are: y, its rates and their derivatives; returns lanes where these cannot be found. */
-static Mask linearize_lanes(Group *group, LaneRound *tried, unsigned active) {
+static Mask linearize_lanes(Group *group, Attempt *tried, unsigned active) {
     const LaneState *state = &group->state;
     const LaneParts *parts = &group->parts;
     Lanes mass[ROOM(FREEDOM * FREEDOM)];
@@ -189,75 +183,10 @@ static Mask linearize_lanes(Group *group, LaneRound *tried, unsigned active) {
     return failed | not_finite(sum_of(group->slope, SLOPES * CONTROLLED));
 }
 
-/* -- sizes of steps ---------------------------------------------------------------------------------------------- */
-
-/* Root mean squares of a difference by the tolerances. */
-static Lanes size_of_lanes(const Lanes *start, const Lanes *end, const Lanes *difference) {
-    Lanes sum = {0};
-    for (int i = 0; i < WATCHED; i++) {
-        const Lanes largest = lanes_larger(lanes_fabs(start[i]), lanes_fabs(end[i]));
-        const Lanes share = difference[i] / (ABSOLUTE_TOLERANCE * explicit_scales[i] + RELATIVE_TOLERANCE * largest);
-        sum += share * share;
-    }
-    return select_lanes(not_finite(sum), splat(HUGE_VAL), lanes_sqrt(sum / larger(WATCHED, 1)));
-}
-
-/* The fractions of the tolerances that are allowed in steps, by the changes of y in them. */
-static Lanes slightness_in_lanes(const Lanes *start, const Lanes *end) {
-    Lanes change = splat(LEAST_TOLERANCE / ABSOLUTE_TOLERANCE);
-    for (int i = 0; i < WATCHED; i++) {
-        change = lanes_larger(lanes_fabs(end[i] - start[i]) / (SLIGHT * explicit_scales[i]), change);
-    }
-    return lanes_smaller(splat(1.0), change);
-}
-
-/* Steps to begin with, where none is known or one that would lead nowhere. */
-static void find_first_steps(Group *group, const LaneRound *tried, unsigned active) {
-    Lanes trial[ROOM(SIZE)], rates[ROOM(SIZE)], step = splat(1.0), *const suggested = group->state.suggested_step;
-    unsigned due = 0;
-    for (int lane = 0; lane < LANES; lane++) {
-        const int known = (*suggested)[lane] >= SMALLEST_SHARE * group->stretches[lane].whole;
-        if (active >> lane & 1u && !known) due |= 1u << lane;
-    }
-    if (!due) return;
-    const Lanes size = size_of_lanes(tried->start, tried->start, tried->start);
-    const Lanes speed = size_of_lanes(tried->start, tried->start, tried->rates);
-    for (int lane = 0; lane < LANES; lane++) {
-        const double whole = group->stretches[lane].whole;
-        if (!(due >> lane & 1u)) continue;
-        step[lane] = size[lane] < STANDING ? smaller(whole, FIRST_STEP) : whole;
-        if (size[lane] >= STANDING && speed[lane] * step[lane] > FIRST_CHANGE * size[lane]) {
-            step[lane] = FIRST_CHANGE * size[lane] / speed[lane];
-        }
-        group->instances[lane].state.evaluations += 1.0;
-    }
-    for (int i = 0; i < SIZE; i++) trial[i] = tried->start[i] + step * tried->rates[i];
-    const unsigned failed = bits_of(rates_in_lanes(group, tried->time + step, trial, mask_of(due), rates));
-    for (int i = 0; i < SIZE; i++) rates[i] -= tried->rates[i];
-    const Lanes bend = size_of_lanes(tried->start, tried->start, rates) / step;
-    for (int lane = 0; lane < LANES; lane++) {
-        const double whole = group->stretches[lane].whole, fastest = larger(speed[lane], bend[lane]);
-        if (!(due >> lane & 1u)) continue;
-        const double accurate = fastest > 0.0 ? pow(FIRST_CHANGE / fastest, 1.0 / ORDER) : whole;
-        const int found = !(failed >> lane & 1u);
-        (*suggested)[lane] = found ? smaller(whole, smaller(100.0 * step[lane], accurate)) : step[lane];
-    }
-}
-
-/* Count a try; returns 0 where steps will not come to the end of the way. */
-static int is_coming(Stretch *stretch) {
-    if (++stretch->tries < CRAWLING_STEPS) return 1;
-    const double made = stretch->elapsed - stretch->looked;
-    const double least = stretch->refused >= REFUSED_STEPS ? REFUSED_SHARE : CRAWLING_SHARE;
-    stretch->tries = stretch->refused = 0;
-    stretch->looked = stretch->elapsed;
-    return made >= least * stretch->whole;
-}
-
 /* -- a step ------------------------------------------------------------------------------------------------------ */
 
-/* Invert the matrices of the steps; returns the singular lanes. */
-static Mask prepare_stages(Group *group, Lanes share) {
+static Mask factorize_step(Group *group, const Attempt *attempt, Mask on) {
+    const Lanes share = DIAGONAL * attempt->step;
     Mask pivots[ROOM(SOLVED)];
     for (int j = 0; j < SOLVED; j++) {
         for (int i = 0; i < SOLVED; i++) {
@@ -266,12 +195,13 @@ static Mask prepare_stages(Group *group, Lanes share) {
             group->inverse[i + SOLVED * j] = i == j ? sum + 1.0 / share : sum;
         }
     }
-    return invert_lanes(SOLVED, group->inverse, pivots);
+    return on & ~invert_lanes(SOLVED, group->inverse, pivots);
 }
 
-/* Solve for one stage; the right side becomes the increment. */
-static void solve_lane_stage(const Group *group, Lanes share, Lanes *right) {
-    Lanes weights[ROOM(CHAINED)], found[ROOM(SOLVED)], *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
+static Mask solve_stage(Group *group, Attempt *attempt, int stage, Mask on) {
+    const Lanes share = DIAGONAL * attempt->step;
+    Lanes weights[ROOM(CHAINED)], found[ROOM(SOLVED)], *const right = attempt->increments + SIZE * stage;
+    Lanes *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
     for (int j = 0; j < CHAINED; j++) weights[j] = share * right[j];
     add_lane_columns(CHAINED, SOLVED, group->slope, SLOPES, weights, solved);
     multiply_lanes(SOLVED, SOLVED, group->inverse, solved, found);
@@ -279,51 +209,21 @@ static void solve_lane_stage(const Group *group, Lanes share, Lanes *right) {
     for (int j = 0; j < CHAINED; j++) right[j] = share * (solved[j] + right[j]);
     add_lane_columns(CONTROLLED, INTEGRALS, group->slope + SOLVED, SLOPES, right, integrals);
     for (int i = 0; i < INTEGRALS; i++) integrals[i] *= share;
+    return on;
 }
 
-/* The increments of all stages, and y at the end; returns lanes where these can be found. */
-static Mask increments_in_lanes(Group *group, LaneRound *tried, Mask live) {
-    Lanes rates[ROOM(SIZE)], coupled[STAGES];
-    const Lanes share = DIAGONAL * tried->step;
-    live &= ~prepare_stages(group, share);
-    for (int stage = 0; stage < STAGES; stage++) {
-        const double *const weights = couplings + stage * (stage - 1) / 2;
-        const double *const couples = rate_couplings + stage * (stage - 1) / 2;
-        Lanes *const right = group->increments[stage], slope = stage_slopes[stage] * tried->step;
-        for (int k = 0; k < stage; k++) coupled[k] = couples[k] / tried->step;
-        for (int i = 0; i < SIZE; i++) {
-            Lanes y = tried->start[i], sum = slope * tried->drift[i];
-            for (int k = 0; k < stage; k++) {
-                y += weights[k] * group->increments[k][i];
-                sum += coupled[k] * group->increments[k][i];
-            }
-            tried->end[i] = y;
-            right[i] = sum;
-        }
-        if (stage > 0) {
-            const unsigned counted = bits_of(live);
-            for (int lane = 0; lane < LANES; lane++) group->instances[lane].state.evaluations += counted >> lane & 1u;
-            live &= ~rates_in_lanes(group, tried->time + stage_nodes[stage] * tried->step, tried->end, live, rates);
-        }
-        for (int i = 0; i < SIZE; i++) right[i] += stage > 0 ? rates[i] : tried->rates[i];
-        solve_lane_stage(group, share, right);
-    }
-    for (int i = 0; i < SIZE; i++) tried->end[i] += group->increments[STAGES - 1][i];
-    return live;
+static Mask find_rates(Group *group, Lanes times, const Lanes *values, Lanes *rates, Mask on) {
+    const unsigned counted = bits_of(on);
+    for (int lane = 0; lane < LANES; lane++) group->instances[lane].state.evaluations += counted >> lane & 1u;
+    return on & ~rates_in_lanes(group, times, values, on, rates);
 }
 
-/* y at shares of the steps. */
-static void between_lane_ends(const Group *group, const LaneRound *tried, Lanes share, Lanes *y) {
-    for (int i = 0; i < SIZE; i++) {
-        Lanes bend = {0};
-        for (int row = INTERPOLANTS - 1; row >= 0; row--) {
-            Lanes sum = {0};
-            for (int k = 0; k < STAGES; k++) sum += interpolation[k + STAGES * row] * group->increments[k][i];
-            bend = sum + share * bend;
-        }
-        y[i] = (1.0 - share) * tried->start[i] + share * (tried->end[i] + (1.0 - share) * bend);
-    }
+static void count_refusal(Group *group, Mask on) {
+    const unsigned counted = bits_of(on);
+    for (int lane = 0; lane < LANES; lane++) group->instances[lane].state.retries += counted >> lane & 1u;
 }
+
+#include "lane_rosenbrock.c"
 
 /* Let an instance look at its lane at an output inside a step. */
 static void look_at_lane(Group *group, int lane, double time) {
@@ -338,7 +238,8 @@ static void look_at_lane(Group *group, int lane, double time) {
 }
 
 /* Record the rows inside steps that are going to be made, a row of each lane at a time; returns lanes where that can be. */
-static Mask look_inside_lanes(Group *group, const Machines *machines, const LaneRound *tried, Mask good) {
+static Mask look_inside_lanes(Group *group, Attempt *tried, Mask good) {
+    const Machines *machines = group->machines;
     for (;;) {
         Lanes elapsed = {0}, y[ROOM(SIZE)], rates[ROOM(SIZE)];
         unsigned due = 0;
@@ -352,7 +253,7 @@ static Mask look_inside_lanes(Group *group, const Machines *machines, const Lane
         }
         if (!due) return good;
         const LaneState before = group->state;
-        between_lane_ends(group, tried, elapsed / tried->step, y);
+        find_between(group, tried, elapsed / tried->step, y, mask_of(due));
         const Mask made = reach_in_lanes(group, tried->time + elapsed, elapsed, y, mask_of(due), rates);
         const unsigned recorded = bits_of(made);
         keep_lanes(group, y, rates, made);
@@ -364,6 +265,24 @@ static Mask look_inside_lanes(Group *group, const Machines *machines, const Lane
         good &= made | ~mask_of(due);
     }
 }
+
+static Mask take_end(Group *group, const Way *way, Attempt *attempt, Mask on) {
+    Lanes rates[ROOM(SIZE)];
+    Mask good = look_inside_lanes(group, attempt, on);
+    (void)way;
+    if (!any(good)) return good;
+    good = reach_in_lanes(group, attempt->time + attempt->step, attempt->step, attempt->end, good, rates);
+    const unsigned lost = bits_of(choose_coordinates(group, good & steep_lanes(group)));
+    keep_lanes(group, attempt->end, rates, good);
+    change_reference_lanes(group, good);
+    for (int lane = 0; lane < LANES; lane++) {
+        group->instances[lane].state.steps += good[lane] != 0;
+        if (lost >> lane & 1u) end_lane(group, lane);
+    }
+    return good;
+}
+
+#include "lane_adaptive.c"
 
 /* What an instance needs to record what is inside its steps. */
 typedef struct {
@@ -390,7 +309,7 @@ static void go_alone(Group *group, const Machines *machines, int lane) {
     store_lane(group, lane);
     instance->wanted = &wanted;
     instance->stop = machines->stop;
-    if (step_functions.advance(instance, stretch->begin + stretch->elapsed, stretch->end, stretch->end)) {
+    if (step_functions.advance(instance, stretch->begin + group->way.elapsed[lane], stretch->end, stretch->end)) {
         load_lane(group, lane);
     } else {
         name_change_point(instance);
@@ -398,71 +317,27 @@ static void go_alone(Group *group, const Machines *machines, int lane) {
     }
     instance->wanted = NULL;
     instance->stop = NULL;
-    stretch->elapsed = stretch->whole;
+    group->way.elapsed[lane] = group->way.whole[lane];
     group->alone[lane] += instance->state.steps - before;
 }
 
 /* Try a step in some lanes. */
 static void try_steps(Group *group, const Machines *machines, unsigned active) {
-    LaneRound tried = {.step = splat(1.0)};
-    Lanes rates[ROOM(SIZE)], *const suggested = group->state.suggested_step;
-    unsigned alone = 0, last = 0;
+    Way *const way = &group->way;
+    Attempt *const attempt = &group->attempt;
+    group->machines = machines;
+    way->suggested = *group->state.suggested_step;
+    attempt->step = splat(1.0);
     for (int lane = 0; lane < LANES; lane++) {
-        Stretch *stretch = &group->stretches[lane];
-        if (!(active >> lane & 1u)) continue;
-        tried.time[lane] = stretch->begin + stretch->elapsed;
-        if (!is_coming(stretch)) alone |= 1u << lane;
+        attempt->time[lane] = active >> lane & 1u ? way->origin[lane] + way->elapsed[lane] : 0.0;
     }
-    alone |= active & bits_of(linearize_lanes(group, &tried, active));
-    active &= ~alone;
-    find_first_steps(group, &tried, active);
-    for (int lane = 0; lane < LANES; lane++) {
-        const Stretch *stretch = &group->stretches[lane];
-        if (!(active >> lane & 1u)) continue;
-        const int is_last = stretch->elapsed + (*suggested)[lane] * (1.0 + SAME_TIME) >= stretch->whole;
-        tried.step[lane] = is_last ? stretch->whole - stretch->elapsed : (*suggested)[lane];
-        tried.reached[lane] = is_last ? stretch->whole : stretch->elapsed + (*suggested)[lane];
-        if (is_last) last |= 1u << lane;
-    }
-    const Mask found = increments_in_lanes(group, &tried, mask_of(active));
-    const Lanes own = size_of_lanes(tried.start, tried.end, group->increments[STAGES - 1]);
-    Lanes least = splat(0.0);
-    for (int lane = 0; lane < LANES; lane++) least[lane] = SMALLEST_SHARE * group->stretches[lane].whole;
-    const Lanes slight = own / slightness_in_lanes(tried.start, tried.end);
-    const Lanes sizes = select_lanes(tried.step * LEAST_FACTOR >= least, slight, own);
-    const Lanes errors = select_lanes(found, sizes, splat(HUGE_VAL));
-    Mask good = look_inside_lanes(group, machines, &tried, mask_of(active) & (errors <= splat(1.0)));
-    if (bits_of(good)) {
-        good = reach_in_lanes(group, tried.time + tried.step, tried.step, tried.end, good, rates);
-        const unsigned lost = bits_of(choose_coordinates(group, good & steep_lanes(group)));
-        keep_lanes(group, tried.end, rates, good);
-        change_reference_lanes(group, good);
-        for (int lane = 0; lane < LANES; lane++) {
-            if (lost >> lane & 1u) end_lane(group, lane);
-        }
-    }
-    for (int lane = 0; lane < LANES; lane++) {
-        Stretch *stretch = &group->stretches[lane];
-        State *state = &group->instances[lane].state;
-        const double error = errors[lane], step = tried.step[lane];
-        if (!(active >> lane & 1u)) continue;
-        double factor = error > 0.0 ? SAFETY * pow(error, -1.0 / ORDER) : MOST_FACTOR;
-        factor = smaller(MOST_FACTOR, larger(LEAST_FACTOR, factor));
-        if (good[lane]) {
-            const double following = smaller(factor, stretch->most) * step;
-            /* A step that was cut off at the end says little about how large the next may be. */
-            (*suggested)[lane] = last >> lane & 1u ? larger(following, (*suggested)[lane]) : following;
-            stretch->elapsed = tried.reached[lane];
-            stretch->most = MOST_FACTOR;
-            state->steps += 1.0;
-        } else {
-            state->retries += 1.0;
-            stretch->refused += !(error < HUGE_VAL) || error <= 1.0;
-            stretch->most = 1.0;
-            (*suggested)[lane] = step * (error <= 1.0 ? LEAST_FACTOR : smaller(factor, 1.0));
-            if (!((*suggested)[lane] >= SMALLEST_SHARE * stretch->whole)) alone |= 1u << lane;
-        }
-    }
+    Mask on = is_coming(group, way, mask_of(active));
+    on &= ~linearize_lanes(group, attempt, bits_of(on));
+    const Mask unknown = on & ~is_long(way);
+    if (any(unknown)) choose_first_step(group, way, attempt, unknown);
+    const Mask made = try_step(group, way, attempt, on);
+    *group->state.suggested_step = way->suggested;
+    const unsigned alone = active & ~bits_of(on & (made | is_long(way)));
     for (int lane = 0; lane < LANES; lane++) {
         if (alone >> lane & 1u) go_alone(group, machines, lane);
     }
@@ -474,6 +349,7 @@ static void try_steps(Group *group, const Machines *machines, unsigned active) {
 static void plan_stretch(Group *group, const Machines *machines, int lane) {
     Instance *instance = &group->instances[lane];
     Stretch *stretch = &group->stretches[lane];
+    Way *way = &group->way;
     const double same = stretch->same;
     leave_lane(group, lane);
     int behind = stretch->row;
@@ -484,10 +360,10 @@ static void plan_stretch(Group *group, const Machines *machines, int lane) {
     stretch->behind = behind - arrives;
     stretch->begin = instance->state.time;
     stretch->end = arrives ? output : stretch->halt;
-    stretch->whole = stretch->end - stretch->begin;
-    stretch->elapsed = stretch->looked = 0.0;
-    stretch->most = MOST_FACTOR;
-    stretch->tries = stretch->refused = 0;
+    way->origin[lane] = stretch->begin;
+    way->whole[lane] = way->target[lane] = stretch->end - stretch->begin;
+    way->elapsed[lane] = way->looked[lane] = way->tries[lane] = way->refused[lane] = 0.0;
+    way->most[lane] = MOST_FACTOR;
     stretch->at_halt = 1;
 }
 
@@ -508,7 +384,7 @@ static void make_rows(Group *group, const Machines *machines) {
         for (int lane = 0; lane < machines->machines; lane++) {
             const Stretch *stretch = &group->stretches[lane];
             if (!(group->running >> lane & 1u) || stretch->row >= machines->count) continue;
-            *(stretch->elapsed < stretch->whole ? &active : &arrived) |= 1u << lane;
+            *(group->way.elapsed[lane] < group->way.whole[lane] ? &active : &arrived) |= 1u << lane;
         }
         if (!active && !arrived) return;
         if (!arrived) {

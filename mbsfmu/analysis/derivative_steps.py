@@ -17,7 +17,6 @@ from mbsfmu.analysis.run_points import Indices
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.muted import muted
 from mbsfmu.integration.error_measure import LARGE_ERROR
-from mbsfmu.native.point_library import steps_are_compiled
 from mbsfmu.simulation.error_check import LEAST_TOLERANCE, TIGHTER
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
@@ -25,12 +24,11 @@ from mbsfmu.tracing.workspace import Floats
 
 ASKED = 1e-4
 """Error of derivatives, as a share of the largest one over the run, for which steps are chosen."""
-_DEAR, _DEAR_IN_NUMPY = 100.0, 12.0
-"""Equal steps that are differentiated in the time of a step of a Rosenbrock method: in compiled code, 44 of the
-excavator by 20 parameters and 150 of the four-bar, and where these are in NumPy, too."""
+_DEAR = 100.0
+"""Equal steps that are differentiated in the time of a step of a Rosenbrock method."""
 _FEWEST = 4
 """Equal steps of a run at least: twice as long ones must be possible."""
-MOST_HALVED, _ROUNDS = 3, 5
+_MOST_HALVED, _ROUNDS = 3, 5
 """How often steps are halved at once, as differences of far too long ones say little, and how often they are."""
 _MOST_STEPS = 1e5
 """Equal steps at most where there is no Rosenbrock method."""
@@ -141,17 +139,17 @@ class DerivativeSteps:
 
     Parameters
     ----------
-    equal, adaptive
-        Make the simulations; None where formulation or model do not have the steps.
     named
-        The simulation whose steps a user names.
+        The simulation whose steps a user names; None where they are chosen.
+    equal, adaptive
+        Make the simulations that they are chosen from.
     """
 
     def __init__(
         self,
-        equal: Callable[[], Simulation] | None,
-        adaptive: Callable[[], Simulation] | None,
-        named: Simulation | None = None,
+        named: Simulation | None,
+        equal: Callable[[], Simulation] | None = None,
+        adaptive: Callable[[], Simulation] | None = None,
     ) -> None:
         self._make_equal, self._make_adaptive, self._named = equal, adaptive, named
 
@@ -167,9 +165,10 @@ class DerivativeSteps:
         return Steps.of(self._make_equal())
 
     @cached_property
-    def adaptive(self) -> Steps | None:
-        """Steps by a tolerance; None where the formulation has none."""
-        return None if self._make_adaptive is None else Steps.of(self._make_adaptive())
+    def adaptive(self) -> Steps:
+        """Steps by a tolerance."""
+        assert self._make_adaptive is not None
+        return Steps.of(self._make_adaptive())
 
     @property
     def any(self) -> Simulation:
@@ -231,22 +230,22 @@ class DerivativeSteps:
         # A run shorter than a step is refused when it is tried.
         size = min(equal.size, stop / _FEWEST) if stop >= equal.size else equal.size
         steps, before = replace(equal, size=size), math.inf
-        adaptive = self._differentiated_adaptive
+        # Second derivatives of loops that are solved by iteration are not known.
+        adaptive = None if len(equal.simulation.functions.loop_iterates) else self.adaptive
         most = max(_MOST_STEPS, stop / steps.size)
-        dear = _DEAR if steps_are_compiled(equal.simulation) else _DEAR_IN_NUMPY
         for _ in range(_ROUNDS):
             error = error_of(steps)
             if error <= asked:
                 return found[-1]
-            halvings = min(max(math.ceil(0.5 * math.log2(min(error, 1.0) / asked)), 1), MOST_HALVED)
+            halvings = min(max(math.ceil(0.5 * math.log2(min(error, 1.0) / asked)), 1), _MOST_HALVED)
             count = stop / steps.size * 2.0**halvings
             slow = error * _CONVERGES > before
-            if adaptive is not None and (slow or count > dear * self._count(adaptive, stop, values)):
+            if adaptive is not None and (slow or count > _DEAR * self._count(adaptive, stop, values)):
                 if error_of(adaptive) <= asked:
                     return found[-1]
                 tighter = replace(adaptive, tolerance=max(_BENT * adaptive.tolerance, LEAST_TOLERANCE))
                 if any(each.found.interpolated for each in found):
-                    tighter = replace(tighter, size=adaptive.size / 2.0**MOST_HALVED)
+                    tighter = replace(tighter, size=adaptive.size / 2.0**_MOST_HALVED)
                 if error_of(tighter) <= asked:
                     return found[-1]
                 adaptive = None
@@ -298,12 +297,6 @@ class DerivativeSteps:
                 return evaluate(steps)[0]
             except SimulationError:
                 return None
-
-    @cached_property
-    def _differentiated_adaptive(self) -> Steps | None:
-        """Steps by a tolerance, where they can be differentiated."""
-        adaptive = self.adaptive
-        return None if adaptive is None or len(adaptive.simulation.functions.loop_iterates) else adaptive
 
     @staticmethod
     def _count(steps: Steps, stop: float, values: tuple[Sequence[int], Sequence[float]]) -> float:

@@ -7,13 +7,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from mbsfmu.analysis.derivative_errors import DerivativeErrors
-from mbsfmu.analysis.derivative_steps import MOST_HALVED, DerivativeSteps, recorded_rows
+from mbsfmu.analysis.derivative_steps import DerivativeSteps, recorded_rows
 from mbsfmu.analysis.sensitivities import DifferentiableRun, DifferentiatedOutputs, computed_variables
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.modelling.measured_numbers import Bounds, is_plain
@@ -29,8 +29,6 @@ _ON_BOUND = 1e-6
 INEXACT = 1e-2
 """Error of derivatives, as a share of the largest one, up to which their steps are taken: intervals are as uncertain,
 but not the fitted values, which follow from the runs."""
-_SHIFTED = 0.2
-"""Standard deviations by which the error of steps may shift a value before shorter ones are taken."""
 _SAME = 1e-11
 """Difference of times relative to the end of a run that is round-off."""
 _RATE = 0.1
@@ -143,15 +141,13 @@ class FittedMachine(ABC):
         """Return the errors of the derivatives of such runs; None where nothing is known of them."""
         return None
 
-    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:  # noqa: ARG002
-        """Take shorter steps where these are needed, and return whether they are others.
+    def improved(self, request: Request, errors: DerivativeErrors | None) -> bool:  # noqa: ARG002
+        """Take shorter steps where the errors of derivatives with the fitted values ask for them.
 
-        Parameters
-        ----------
-        request, errors
-            Runs with the fitted values, and the errors of their derivatives.
-        shift
-            How far the error of the runs shifts fitted values, in standard deviations.
+        Returns
+        -------
+        bool
+            Whether they are others.
         """
         return False
 
@@ -258,17 +254,13 @@ class ModelMachine(FittedMachine):
         except SimulationError:
             return None
 
-    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:
+    def improved(self, request: Request, errors: DerivativeErrors | None) -> bool:
         """Take shorter steps where these are needed; see `FittedMachine`."""
         if self._steps.named is not None:
             return False
         before = self._differentiated
         if errors is None or errors.largest > 2.0 * INEXACT:
             self.prepare(request)
-        if self._controlled is None and shift > _SHIFTED:
-            halvings = math.ceil(0.5 * math.log2(shift / _SHIFTED))
-            size = min(self._differentiated.size, before.size / 2.0 ** min(halvings, MOST_HALVED))
-            self._differentiated = replace(self._differentiated, size=size)
         return self._differentiated != before
 
     def _wanted(self, request: Request) -> DifferentiatedOutputs:

@@ -370,12 +370,10 @@ class _Residuals:
         derivatives = [machine.errors(self._request(experiment, values)) for experiment, machine in self._experiments]
         return StepErrors(steps, shifts, tuple(derivatives))
 
-    def improved(self, values: Floats, errors: StepErrors, deviations: Floats) -> bool:
+    def improved(self, values: Floats, errors: StepErrors) -> bool:
         """Take shorter steps where errors ask for them, and return whether some are others now."""
-        shares = np.abs(errors.shifts) / deviations
-        shift = float(np.nanmax(shares)) if np.isfinite(shares).any() else 0.0
         changed = [
-            machine.improved(self._request(experiment, values), own, shift)
+            machine.improved(self._request(experiment, values), own)
             for (experiment, machine), own in zip(self._experiments, errors.derivatives, strict=True)
         ]
         if any(changed):
@@ -564,7 +562,7 @@ def fit(
         jacobian = residuals.slopes(values) * weights[:, None]
         apart = np.sqrt(np.diag(information(jacobian, names, units, values, width).covariance))
         step_errors = residuals.step_errors(values, jacobian, weights, apart)
-        if choices == _CHOICES or not residuals.improved(values, step_errors, apart):
+        if choices == _CHOICES or not residuals.improved(values, step_errors):
             break
         choices += 1
     signals = tuple(

@@ -13,11 +13,12 @@ from mbsfmu.analysis.derivative_steps import DerivativeSteps, Steps
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.measures import EndValue, Measure, OutputEnds, OutputWeights, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
+from mbsfmu.analysis.run_points import regular
 from mbsfmu.analysis.sensitivities import check_numbers, computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
+from mbsfmu.analysis.step_equations import chained
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.tabular import NamedValues
-from mbsfmu.native.adjoint_library import BackwardSteps, adjoint_library
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
@@ -76,18 +77,18 @@ class _Rows:
 class Adjoint:
     """Discrete adjoint of a run for scalars of it.
 
-    Steps are L w_{n+1} = R w_n + …, trapezoidal ones w_{n+1} = w_n + h/2 (F_n + F_{n+1}); with A = ∂F/∂w, B = ∂F/∂p and
+    Trapezoidal steps are w_{n+1} = w_n + h/2 (F_n + F_{n+1}); with A = ∂F/∂w, B = ∂F/∂p and
     a scalar J(w, p) the derivative follows backward: (I − h/2 A_{n+1})ᵀ η = μ_{n+1}, μ_n = (I + h/2 A_n)ᵀ η + ∂J/∂w_n,
     and dJ/dp = Σ h/2 (B_n + B_{n+1})ᵀ η + ∂J/∂p + (∂w_0/∂p)ᵀ μ_0: the transpose of the very steps that were made, as
     automatic differentiation in reverse would have it [Sandu 2006; Maciąg, Malczyk, Frączek 2020 for the continuous
-    adjoint of HDCA]. The states at all steps are the checkpoints; matrices are made anew from them, one at a time in
-    compiled code (`runtime/adjoint/adjoint.c`), some hundred where there is no compiler. Products with Bᵀ are passes of
-    reverse differentiation: their cost does not depend on the number of parameters.
+    adjoint of HDCA]. The states at all steps are the checkpoints; matrices are made anew from them, some hundred at a
+    time. Products with Bᵀ are passes of reverse differentiation: their cost does not depend on the number of
+    parameters.
 
     Parameters
     ----------
     simulation
-        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
+        By double-step, and the trapezoidal rule or a Rosenbrock method.
     measures
         Scalars of the run.
     stop
@@ -99,8 +100,7 @@ class Adjoint:
         self._rows = list(dict.fromkeys(rows))
         self._columns = [self._rows.index(row) for row in rows]
         self._measures = list(measures)
-        self._library = adjoint_library(simulation)
-        self.run = RecordedRun(simulation, stop, self._rows, self._library)
+        self.run = RecordedRun(simulation, stop, self._rows)
 
     @cached_property
     def values(self) -> list[float]:
@@ -131,10 +131,11 @@ class Adjoint:
         """Return derivatives as `gradient`, and those by the embedded formula of the steps where there is one."""
         return self._gradients(index, chosen, inputs, self.run.equations.formula_count)
 
+    @regular()
     def _gradients(
         self, index: int, chosen: Sequence[int], inputs: Sequence[int], formulas: int
     ) -> list[tuple[Floats, Floats]]:
-        run, points = self.run, self.run.points
+        run = self.run
         column = self._columns[index]
         weights = self._measures[index].weights(self._ends(column))
         found = [
@@ -147,23 +148,7 @@ class Adjoint:
         ]
         last = len(run.readings.begin)
         for first, change in [*reversed(run.changes), (0, None)]:
-            if self._library is None:
-                self._go_back(column, weights, slice(first, last), found)
-            else:
-                steps = BackwardSteps(
-                    first=first,
-                    last=last,
-                    begins=points.begins.astype(np.intc),
-                    ends=points.ends.astype(np.intc),
-                    sizes=points.steps,
-                    row=self._rows[column],
-                    at_begin=np.ascontiguousarray(weights.begin),
-                    at_end=np.ascontiguousarray(weights.end),
-                    adjoint=found[0].motion,
-                    by_parameters=found[0].parameters,
-                    by_inputs=found[0].inputs,
-                )
-                self._library.go_back(run.reduced.arrays, steps)
+            self._go_back(column, weights, slice(first, last), found)
             if change is not None:
                 for rows in found:
                     rows.parameters[:] += rows.motion @ change[1]
@@ -176,7 +161,7 @@ class Adjoint:
         run = self.run
 
         def by_start(start: StartDerivatives) -> Floats:
-            return rows.parameters @ start.parameters + rows.motion @ run.equations.at_start(start)
+            return rows.parameters @ start.parameters + rows.motion @ run.equations.states.at_start(start)
 
         by_inputs = rows.inputs[run.equations.step_ends][:, list(inputs)]
         if inputs and start_follows_inputs(run.simulation, inputs):
@@ -191,17 +176,14 @@ class Adjoint:
         for part in reversed(equations.chunks(steps.start, steps.stop)):
             own = equations.steps(part, [row])
             for rows, along in zip(found, equations.formulas(own), strict=False):
-                backward = np.linalg.inv(along.left).transpose(0, 2, 1)
-                forward = along.right.transpose(0, 2, 1)
                 weights = given.begin[part], given.end[part]
-                read_begin, read_end = (
-                    along.read_begin[:, 0] * weights[0][:, None],
-                    along.read_end[:, 0] * weights[1][:, None],
-                )
-                solved = np.empty((len(backward), equations.size))
-                for step in range(len(solved) - 1, -1, -1):
-                    solved[step] = backward[step] @ (rows.motion + read_end[step])
-                    rows.motion[:] = forward[step] @ solved[step] + read_begin[step]
+                back = along.forward[::-1].transpose(0, 2, 1)
+                read_begin = along.read_begin[:, 0] * weights[0][:, None]
+                read_end = along.read_end[:, 0] * weights[1][:, None]
+                entering = np.einsum("ijk,ik->ij", back, read_end[::-1]) + read_begin[::-1]
+                moved = chained(back, entering, rows.motion)[::-1]
+                solved = moved[1:] + read_end
+                rows.motion[:] = moved[0]
                 by_parameters, inputs_begin, inputs_end = equations.steps_pulled_back(along, solved, row, weights)
                 rows.parameters[:] += by_parameters
                 rows.inputs[part] += inputs_begin

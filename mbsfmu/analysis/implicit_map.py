@@ -1,4 +1,4 @@
-"""Derivatives of a map that is given by equations, at points of a run."""
+"""Second derivatives of a map that is given by equations, at points of a run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ class MapSlopes:
     ----------
     points, given
         The points, and the values of parts there that points have not.
-    by_sources
-        Of the results by the sources, shape (points, results, sources).
     by_equations
         Of the results by what is missing in the equations, shape (points, results, equations).
     inverse
@@ -34,7 +32,6 @@ class MapSlopes:
 
     points: Indices
     given: dict[str, Floats]
-    by_sources: Floats
     by_equations: Floats
     inverse: Floats
     unknowns_by_sources: Floats
@@ -81,8 +78,9 @@ class TangentSlopes:
 class ImplicitMap:
     """Results g(y, s, p, u), where unknowns y solve equations E(y, s, p, u) = 0.
 
-    Derivatives follow from the theorem of implicit functions, ∂g/∂s − ∂g/∂y (∂E/∂y)⁻¹ ∂E/∂s, those by parameters p and
-    inputs u as well, or by passes of reverse differentiation, whose cost does not depend on their number.
+    Derivatives follow from the theorem of implicit functions, ∂g/∂s − ∂g/∂y (∂E/∂y)⁻¹ ∂E/∂s. Those of changes along a
+    direction by parameters p and inputs u are as exact, or come by passes of reverse differentiation, whose cost does
+    not depend on their number.
 
     Parameters
     ----------
@@ -94,6 +92,11 @@ class ImplicitMap:
         Expressions, and symbols in the same number.
     results, sources
         Expressions, and symbols.
+
+    Attributes
+    ----------
+    size
+        Number of sources.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class ImplicitMap:
     ) -> None:
         self._functions, self._name = functions, name
         self._both, self._unknowns, self._sources = ca.vertcat(equations, results), unknowns, sources
-        self._count = equations.numel()
+        self._count, self.size = equations.numel(), sources.numel()
         self._slopes = functions.traced(
             f"{name}_slopes", [ca.jacobian(self._both, each) for each in (unknowns, sources)], matrices=(0, 1)
         )
@@ -118,36 +121,18 @@ class ImplicitMap:
         both = at.evaluate(self._values, points, **given)[0][:, :, 0]
         return both[:, : self._count], both[:, self._count :]
 
-    def slopes(
-        self, at: PointFunctions, points: Indices, given: dict[str, Floats], basis: Floats | None = None
-    ) -> MapSlopes:
-        """Return the derivatives by the sources.
+    def slopes(self, at: PointFunctions, points: Indices, given: dict[str, Floats]) -> MapSlopes:
+        """Return the derivatives of the unknowns, and of the results by what is missing in the equations.
 
         Parameters
         ----------
         at, points, given
             Evaluates functions, where, and the values of parts there that points have not, shape (size, points).
-        basis
-            Where equations are redundant, the combinations of them and of unknowns that count, shape (points,
-            equations, rank).
         """
         by_unknowns, by_sources = at.evaluate(self._slopes, points, **given)
         count = self._count
-        square, rest = by_unknowns[:, :count], by_unknowns[:, count:]
-        if basis is None:
-            inverse: Floats = np.asarray(np.linalg.inv(square), dtype=np.float64)
-        else:
-            turned = basis.transpose(0, 2, 1)
-            inverse = basis @ np.linalg.inv(turned @ square @ basis) @ turned
-        of_unknowns = -inverse @ by_sources[:, :count]
-        return MapSlopes(
-            points, given, by_sources[:, count:] + rest @ of_unknowns, rest @ inverse, inverse, of_unknowns
-        )
-
-    def by_parameters(self, at: PointFunctions, slopes: MapSlopes, columns: Sequence[int]) -> Floats:
-        """Return the derivatives of the results by some parameters, shape (points, results, columns)."""
-        found = self._directly(at, slopes, columns)
-        return found[:, self._count :] - slopes.by_equations @ found[:, : self._count]
+        inverse: Floats = np.asarray(np.linalg.inv(by_unknowns[:, :count]), dtype=np.float64)
+        return MapSlopes(points, given, by_unknowns[:, count:] @ inverse, inverse, -inverse @ by_sources[:, :count])
 
     def _directly(self, at: PointFunctions, slopes: MapSlopes, columns: Sequence[int]) -> Floats:
         """Return the derivatives of equations and results by some parameters, at constant unknowns."""
@@ -160,18 +145,12 @@ class ImplicitMap:
             self._along[key] = functions.traced(f"{self._name}_by_parameters", found, matrices=(0,))
         return at.evaluate(self._along[key], slopes.points, **slopes.given)[0]
 
-    def pulled_back(self, at: PointFunctions, slopes: MapSlopes, rows: Floats) -> tuple[Floats, Floats]:
-        """Return products of rows, shape (points, results), with the derivatives by all parameters and inputs."""
-        return self._rows_back(at, slopes, -np.einsum("ij,ijk->ik", rows, slopes.by_equations), rows)
-
     def _rows_back(
         self, at: PointFunctions, slopes: MapSlopes, of_equations: Floats, rows: Floats
     ) -> tuple[Floats, Floats]:
         given = {**slopes.given, f"by_{self._name}": np.hstack([of_equations, rows]).T}
         by_parameters, by_inputs = at.evaluate(self._back, slopes.points, **given)
         return by_parameters[:, :, 0], by_inputs[:, :, 0]
-
-    # -- second derivatives ---------------------------------------------------------------------------------
 
     @cached_property
     def _directions(self) -> list[ca.SX]:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.coordinate_state_equations import CoordinateStateEquations
-from mbsfmu.analysis.projected_step_equations import ProjectedStepEquations
-from mbsfmu.analysis.reduced_state_equations import ReducedStateEquations
 from mbsfmu.analysis.rosenbrock_step_equations import RosenbrockStepEquations, StepInputs
-from mbsfmu.analysis.run_points import Indices, PointFunctions, RunPoints
+from mbsfmu.analysis.run_points import Indices, PointFunctions, RunPoints, regular
 from mbsfmu.analysis.state_equations import StateEquations
 from mbsfmu.analysis.step_equations import StepEquations
 from mbsfmu.analysis.trapezoidal_step_equations import TrapezoidalStepEquations
@@ -21,19 +17,15 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import check_grid, counted
 from mbsfmu.equations.coordinate_charts import NO_TURN
 from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.formulations.first_order import FirstOrderFormulation
-from mbsfmu.formulations.penalty import Penalty
+from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
-from mbsfmu.native.point_library import PointLibrary
 from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
-DIFFERENTIATED = ("double-step", "penalty", "dca", "hdca")
-"""Formulations whose trapezoidal steps are differentiated, and those of Rosenbrock methods if they have such."""
 _CONSTANT = ("parameters", "references", "discrete", "loop_iterates", "active")
 """Parts that stay as they are in a run; guesses are only where iterations of algebraic loops begin."""
 _UNSOLVED = 1e-5
@@ -46,13 +38,11 @@ class RecordedRun:
     Parameters
     ----------
     simulation
-        By a formulation of `DIFFERENTIATED` in unrolled code, and the trapezoidal rule or a Rosenbrock method.
+        By double-step, and the trapezoidal rule or a Rosenbrock method.
     stop
         End of the run in s.
     rows
         Which of what is computed is read, see `SystemExpressions.computed`.
-    library
-        Compiled code that evaluates the equations at the points; CasADi's interpreter by default.
     reading_times
         Times in s at which steps of a Rosenbrock method are read besides where they end; output times by default.
 
@@ -75,18 +65,19 @@ class RecordedRun:
         When the run fails, or a step was halved.
     """
 
+    @regular()
     def __init__(
         self,
         simulation: Simulation,
         stop: float,
         rows: Sequence[int],
-        library: PointLibrary | None = None,
         reading_times: Floats | None = None,
     ) -> None:
         self.simulation = simulation
         self._reading_times = reading_times
         formulation, solver = simulation.formulation, simulation.solver
         self._method = solver.method if isinstance(solver, Rosenbrock) else None
+        assert isinstance(formulation, DoubleStep)
         assert self._method is not None or isinstance(formulation.rule, Trapezoidal)
         self.functions = functions = formulation.functions
         system = functions.system
@@ -101,56 +92,35 @@ class RecordedRun:
                 f"({functions.system.loop_iterates[0].name}), and its second derivatives, which steps of "
                 f"'{self._method.name}' take, are not known; take the trapezoidal rule"
             )
-        kinds: dict[type, Any] = {DoubleStep: ReducedStateEquations, Penalty: ProjectedStepEquations}
-        self._kind = kinds.get(type(formulation), CoordinateStateEquations)
         nodes = self._nodes(stop)
         constants = {name: functions.values(name).copy() for name in _CONSTANT if name in functions.parts}
         self.points = self._points(nodes)
         at = PointFunctions(functions, self.points, constants)
-        self.equations = self._equations(at, stop)
-        if library is None:
-            self.readings = self.equations.complete(rows)
-        else:
-            self.readings = self.equations.readings(self.reduced.complete_in(library, rows))
+        states = StateEquations(at, formulation.equations, formulation.freedom)
+        self.equations: StepEquations = (
+            TrapezoidalStepEquations(states)
+            if self._method is None
+            else RosenbrockStepEquations(states, self._method, self._inside_steps(self._method, stop))
+        )
+        self.readings = self.equations.complete(rows)
         self._check()
-
-    def _equations(self, at: PointFunctions, stop: float) -> StepEquations:
-        formulation = self.simulation.formulation
-        if isinstance(formulation, Penalty):
-            return ProjectedStepEquations(at, formulation, self.simulation.step_size)
-        states: StateEquations
-        if isinstance(formulation, DoubleStep):
-            states = ReducedStateEquations(at, formulation.equations, formulation.freedom)
-        else:
-            assert isinstance(formulation, FirstOrderFormulation)
-            states = CoordinateStateEquations(at, formulation)
-        if self._method is None:
-            return TrapezoidalStepEquations(states)
-        return RosenbrockStepEquations(states, self._method, self._inside_steps(self._method, stop))
-
-    @property
-    def reduced(self) -> ReducedStateEquations:
-        """The equations of double-step with the trapezoidal rule, which compiled code has."""
-        assert isinstance(self.equations, TrapezoidalStepEquations)
-        states = self.equations.states
-        assert isinstance(states, ReducedStateEquations)
-        return states
 
     @cached_property
     def changes(self) -> list[tuple[int, tuple[Floats, Floats]]]:
-        """Intervals before which w becomes another one, with what becomes of changes; see `StepEquations.rechosen`."""
-        ends, begins = self.points.ends.tolist(), self.points.begins.tolist()
-        pairs = enumerate(zip(ends, begins[1:], strict=False), start=1)
-        equations = self.equations
-        found = [(equations.first_interval(step), equations.rechosen(before, after)) for step, (before, after) in pairs]
-        return [(step, change) for step, change in found if change is not None]
+        """Intervals before which w becomes another one, with what becomes of changes; see `StateEquations.rechosen`."""
+        points, equations = self.points, self.equations
+        before, after = points.ends[:-1], points.begins[1:]
+        return [
+            (equations.first_interval(step + 1), equations.states.rechosen(int(before[step]), int(after[step])))
+            for step in np.flatnonzero(points.chosen[before] != points.chosen[after]).tolist()
+        ]
 
     # -- the run --------------------------------------------------------------------------------------------
 
-    def _nodes(self, stop: float) -> tuple[Floats, Floats, list[State], Floats, Floats]:
-        """Return times, rows of (z, ż, x, integrals), states there, and inputs where steps begin and end.
+    def _nodes(self, stop: float) -> tuple[Floats, Floats, list[Partition], Floats, Floats]:
+        """Return times, rows of (z, ż, x, integrals), choices, and inputs where steps begin and end.
 
-        States are those of the start where steps have no more to say of them.
+        Choices are those at the times, or that of the whole run.
         """
         simulation = self.simulation
         run_loop = simulation.run_loop
@@ -160,9 +130,7 @@ class RecordedRun:
         first = run_loop.present
         recording = self._record(times)
         rows, at_begin, at_end = self._motion(recording.recorded[1]), *self._inputs(times, apart, recording.recorded[1])
-        states = [first] * len(times)
-        if self._kind.remembered or simulation.statistics.repartitions:
-            states = self._stepped(times)
+        choices = self._stepped(times) if simulation.statistics.repartitions else [_choice(run_loop)]
         if simulation.statistics.retries and self._method is None:
             raise SimulationError(
                 f"Newton's iteration failed with steps of {simulation.step_size:g} s, and steps were halved: the run "
@@ -174,7 +142,7 @@ class RecordedRun:
                 f"{simulation.name} has a joint that turns freely and far: its reference moves in the run, which is "
                 "not differentiated; end the run before, or take another joint"
             )
-        return times, rows, states, at_begin, at_end
+        return times, rows, choices, at_begin, at_end
 
     def _times(self, stop: float) -> tuple[Floats, Indices]:
         """Return the ends of steps, and which of them are events.
@@ -271,14 +239,14 @@ class RecordedRun:
         first += 3 * coordinates
         return np.hstack([moving, rows[:, first : first + states + len(functions.integrals)]])
 
-    def _stepped(self, times: Floats) -> list[State]:
-        """Return the states with which a run goes on at times, by making it once more in steps."""
+    def _stepped(self, times: Floats) -> list[Partition]:
+        """Return the choices with which a run goes on at times, by making it once more in steps."""
         simulation = self.simulation
         simulation.initialize()
-        found = [simulation.run_loop.present]
+        found = [_choice(simulation.run_loop)]
         for begin, end in pairwise(times.tolist()):
             self._record(np.array([begin, end]))
-            found.append(simulation.run_loop.present)
+            found.append(_choice(simulation.run_loop))
         return found
 
     def _record(self, times: Floats) -> Recording:
@@ -290,20 +258,19 @@ class RecordedRun:
         simulation.runner.run(run_loop, recording)
         return recording
 
-    def _points(self, nodes: tuple[Floats, Floats, list[State], Floats, Floats]) -> RunPoints:
+    def _points(self, nodes: tuple[Floats, Floats, list[Partition], Floats, Floats]) -> RunPoints:
         """Return the points, with what the run has recorded there."""
-        times, rows, states, at_begin, at_end = nodes
+        times, rows, partitions, at_begin, at_end = nodes
         count = len(times) - 1
         # Steps that begin at another point than the one where the step before ends, as something jumps.
         apart = np.zeros(count, dtype=bool)
         apart[1:] = (at_end[:-1] != at_begin[1:]).any(axis=1)
-        kind: Any = self._kind
-        choices = [kind.choice(states[0])]
-        for step in range(1, count):
-            choice = kind.choice(states[step])
-            apart[step] |= not kind.same(choice, choices[-1])
-            apart[step] |= kind.may_begin_anew(self.simulation.formulation, states[step], times[step] - times[step - 1])
-            choices.append(choice if apart[step] else choices[-1])
+        choices, of_step = partitions[:1], np.zeros(count, dtype=np.intp)
+        for step, choice in enumerate(partitions[:-1]):
+            if choice is not choices[-1] and not choice.same_as(choices[-1]):
+                choices.append(choice)
+            of_step[step] = len(choices) - 1
+        apart[1:] |= of_step[1:] != of_step[:-1]
         shifts = np.cumsum(apart)
         joined, ends = np.arange(count) + shifts, np.arange(1, count + 1) + shifts
         places, inputs = (
@@ -312,20 +279,15 @@ class RecordedRun:
         )
         places[joined], places[ends] = np.arange(count), np.arange(1, count + 1)
         inputs[joined], inputs[ends] = at_begin, at_end
-        chosen = [choices[0]] * len(places)
-        for point, each in zip(ends.tolist(), choices, strict=True):
-            chosen[point] = each
-        for point, each in zip(joined[apart].tolist(), np.flatnonzero(apart).tolist(), strict=True):
-            chosen[point] = choices[each]
+        chosen = np.zeros(len(places), dtype=np.intp)
+        chosen[joined] = chosen[ends] = of_step
         functions = self.functions
         n, k = len(functions.coordinates), len(functions.states)
         at_points = np.split(rows[places], [n, 2 * n, 2 * n + k], axis=1)
         names = ("coordinates", "velocities", "states", "integrals")
         values = {name: np.ascontiguousarray(part).T for name, part in zip(names, at_points, strict=True)}
         values["inputs"] = inputs.T
-        for part in kind.remembered:
-            values[part] = np.stack([getattr(states[place], part) for place in places.tolist()]).T
-        return RunPoints(times, joined, ends, tuple(chosen), values)
+        return RunPoints(times, joined, ends, choices, chosen, values)
 
     def _check(self) -> None:
         """Refuse a run whose steps are not those of its rule with the equations evaluated here."""
@@ -337,3 +299,9 @@ class RecordedRun:
                 f"the step that ends at t = {self.points.times[step + 1]:.6g} s misses its rule by "
                 f"{shares[row, step]:.2g} of the magnitude: it cannot be differentiated; take smaller steps"
             )
+
+
+def _choice(run_loop: RunLoop) -> Partition:
+    partition = run_loop.present.partition
+    assert partition is not None
+    return partition

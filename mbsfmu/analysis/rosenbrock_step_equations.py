@@ -12,10 +12,8 @@ import numpy as np
 
 from mbsfmu.analysis.implicit_map import MapSlopes, TangentSlopes
 from mbsfmu.analysis.run_points import Indices
-from mbsfmu.analysis.start_derivatives import StartDerivatives
 from mbsfmu.analysis.state_equations import Slopes, StateEquations
 from mbsfmu.analysis.step_equations import Readings, StepEquations, StepSlopes
-from mbsfmu.base.errors import SimulationError
 from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.tracing.workspace import Floats
 
@@ -135,8 +133,8 @@ class RosenbrockStepEquations(StepEquations):
     formula_count: ClassVar[int] = 2
 
     def __init__(self, states: StateEquations, method: RosenbrockMethod, inputs: StepInputs) -> None:
-        super().__init__(states.at, states.size)
-        self.states, self._method, self._inputs = states, method, inputs
+        super().__init__(states)
+        self._method, self._inputs = method, inputs
         count = method.stages
         self._couplings, self._rate_couplings = np.zeros((2, count, count))
         for stage in range(count):
@@ -162,10 +160,8 @@ class RosenbrockStepEquations(StepEquations):
     @cached_property
     def _bounds(self) -> list[int]:
         """The first step of each part with one choice of coordinates, and that behind the last one."""
-        points = self.at.points
-        begins = [points.choices[place] for place in points.begins.tolist()]
-        changed = [step for step in range(1, len(begins)) if begins[step] is not begins[step - 1]]
-        return [0, *changed, len(begins)]
+        chosen = self.at.points.chosen[self.at.points.begins]
+        return [0, *(1 + np.flatnonzero(np.diff(chosen))).tolist(), len(chosen)]
 
     def _parts(self, first: int, last: int) -> list[slice]:
         """Return slices of steps with one choice each."""
@@ -208,15 +204,11 @@ class RosenbrockStepEquations(StepEquations):
         points, states = self.at.points, self.states
         read_at = states.complete(rows)
         read_inside = np.empty((len(self._inputs.step), len(rows)))
-        found = False
         for part in self._parts(0, len(points.steps)):
             stages = self._stages(part, ())
-            found |= states.end_steps(points.ends[part], stages.end.T)
             self._missed[:, part] = np.abs(stages.end.T - states.motion()[:, points.ends[part]])
             readings, inside = self._inside(stages)
             read_inside[readings] = inside.read(rows)
-        if found:
-            read_at = states.complete(rows)
         lasts, count = self.step_ends[1:] - 1, len(self._step_of)
         begin, end = self._spread(lasts, count, read_at[points.begins], read_at[points.ends], read_inside)
         return Readings(self._times(), begin, end)
@@ -233,20 +225,14 @@ class RosenbrockStepEquations(StepEquations):
         """Return by how much recorded steps miss those that were made once more; see `StepEquations`."""
         return self._missed, self.states.magnitudes
 
-    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:
-        """Return how changes of w, and parameters, enter w where another choice is made."""
-        return self.states.rechosen(before, after)
-
-    def at_start(self, start: StartDerivatives) -> Floats:
-        """Return the derivatives of w at the start, shape (size, directions)."""
-        return self.states.at_start(start)
-
     def _stages(self, part: slice, rows: Sequence[int]) -> _Stages:
         """Make steps once more, from their recorded begins."""
         states, method, points = self.states, self._method, self.at.points
         begins, sizes = points.begins[part], points.steps[part, None, None]
         matrices = states.slopes(begins, rows)
-        inverse = self._inverse(matrices.by_motion, sizes, float(points.times[part.start]))
+        inverse = np.asarray(
+            np.linalg.inv(np.eye(self.size) / (sizes * method.diagonal) - matrices.by_motion), dtype=np.float64
+        )
         start, drift = states.motion()[:, begins].T, self._drift(begins, self._inputs.slopes[part])
         at: list[StateEquations] = []
         increments: list[Floats] = []
@@ -273,7 +259,7 @@ class RosenbrockStepEquations(StepEquations):
         if not slopes.any():
             return 0.0
         mapped, indices = self._mapped(begins)
-        still = np.zeros((len(begins), mapped.by_sources.shape[2]))
+        still = np.zeros((len(begins), self.states.flow_map.size))
         return self.states.flow_map.tangent(self.at, mapped, still, slopes).values[:, indices]
 
     def _tangents(self, stages: _Stages) -> tuple[Indices, list[TangentSlopes]]:
@@ -282,20 +268,11 @@ class RosenbrockStepEquations(StepEquations):
         slopes = self._inputs.slopes[stages.first : stages.first + len(stages.begins)]
         found: list[TangentSlopes] = []
         for increment, factor in zip(stages.increments, self._method.slopes, strict=True):
-            along = np.zeros((len(stages.begins), mapped.by_sources.shape[2]))
+            along = np.zeros((len(stages.begins), self.states.flow_map.size))
             along[:, indices] = increment
             tangent = self.states.flow_map.tangent(self.at, mapped, along, stages.sizes[:, :, 0] * factor * slopes)
             found.append(self.states.flow_map.tangent_slopes(self.at, tangent))
         return indices, found
-
-    def _inverse(self, slopes: Floats, sizes: Floats, time: float) -> Floats:
-        matrix = np.eye(self.size) / (sizes * self._method.diagonal) - slopes
-        try:
-            return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            raise SimulationError(
-                f"the matrix of a step behind t = {time:.6g} s is singular, and it is not differentiated"
-            ) from None
 
     def _inside(self, stages: _Stages) -> tuple[Indices, StateEquations]:
         """Return which readings are inside steps, and the equations there."""
@@ -322,9 +299,9 @@ class RosenbrockStepEquations(StepEquations):
         inside = read_at.slopes(np.arange(len(readings)), rows)
         ends = self.states.slopes(self.at.points.ends[first:last], rows)
         lasts = self.step_ends[first + 1 : last + 1] - 1 - part.start
-        left = np.broadcast_to(np.eye(self.size), (part.stop - part.start, self.size, self.size))
+        still = np.broadcast_to(np.eye(self.size), (part.stop - part.start, self.size, self.size))
         found = _RosenbrockSlopes(
-            part, left, left, stages.matrices.read_by_motion, ends.read_by_motion, stages, lasts, slopes, indices,
+            part, still, stages.matrices.read_by_motion, ends.read_by_motion, stages, lasts, slopes, indices,
             tangents, ends, inside, readings, read_at, moved, self._at_end,
         )  # fmt: skip
         return self._by_weights(found, self._at_end)
@@ -341,11 +318,11 @@ class RosenbrockStepEquations(StepEquations):
         factors, own = self._share(steps.readings, weights)
         own = own - steps.stages.first
         moved = one[own] + np.einsum("ij,jikl->ikl", factors, steps.moved[:, own])
-        right = np.tile(np.eye(self.size), (len(steps.left), 1, 1))
-        right[steps.lasts] += np.tensordot(weights, steps.moved, 1)
+        forward = np.tile(np.eye(self.size), (len(steps.forward), 1, 1))
+        forward[steps.lasts] += np.tensordot(weights, steps.moved, 1)
         begin, end = steps.stages.matrices.read_by_motion, steps.ends.read_by_motion
-        read = self._spread(steps.lasts, len(right), begin, end, steps.inside.read_by_motion @ moved)
-        return replace(steps, right=right, read_begin=read[0], read_end=read[1], weights=weights)
+        read = self._spread(steps.lasts, len(forward), begin, end, steps.inside.read_by_motion @ moved)
+        return replace(steps, forward=forward, read_begin=read[0], read_end=read[1], weights=weights)
 
     def _increments(
         self, stages: _Stages, slopes: list[Slopes], start: Floats | float, directly: list[Floats], begin: Floats

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.native.many_points import CHUNK, at_points
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 Indices = NDArray[np.intp]
-CHUNK = 512
-"""Points at which functions are evaluated in one call: enough to make the call cheap, few enough to fit in a cache."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class RunPoints:
         Ends of the steps in s, the start first; shape (N + 1,).
     begins, ends
         Index of the point where each step begins and ends, shape (N,).
-    choices
-        Of each point, the choice of independent coordinates or of loop equations; see `StateEquations.choice`.
+    choices, chosen
+        Choices of independent coordinates, and which of them each point has.
     values
         Values at the points by the name of the part of the functions; shape (size, points), of matrices
         (points, rows, columns).
@@ -37,8 +39,19 @@ class RunPoints:
     times: Floats
     begins: Indices
     ends: Indices
-    choices: tuple[Any, ...]
+    choices: Sequence[Partition]
+    chosen: Indices
     values: dict[str, Floats]
+
+    @cached_property
+    def independent(self) -> Indices:
+        """Indices of the independent coordinates at each point, shape (n − r, points)."""
+        return np.array([each.independent for each in self.choices], dtype=np.intp)[self.chosen].T
+
+    def groups(self) -> Iterator[tuple[Partition, Indices]]:
+        """Yield the choices of coordinates that points have, with these points."""
+        for index in np.unique(self.chosen).tolist():
+            yield self.choices[index], np.flatnonzero(self.chosen == index)
 
     @property
     def steps(self) -> Floats:
@@ -47,7 +60,7 @@ class RunPoints:
 
 
 class PointFunctions:
-    """Traced functions of a system, evaluated at points of a run by CasADi's interpreter.
+    """Traced functions of a system, evaluated at points of a run.
 
     Parameters
     ----------
@@ -77,26 +90,9 @@ class PointFunctions:
             Values of further parts, shape (size, number of points).
         """
         assert isinstance(function, TracedFunction)
-        traced = function.function
-        places = np.arange(len(self.points.choices)) if chosen is None else np.asarray(chosen, dtype=np.intp)
-        results = [np.zeros((len(places), *traced.size_out(index))) for index in range(traced.n_out())]
-        elements = [traced.sparsity_out(index).get_triplet() for index in range(traced.n_out())]
-        for first in range(0, len(places), CHUNK):
-            part = slice(first, first + CHUNK)
-            here = places[part]
-            mapped = traced.map(len(here))
-            buffer, call = mapped.buffer()
-            # C has the elements of a matrix column by column, and the points one after the other.
-            arguments = [self._argument(name, here, part, given) for name in traced.name_in()]
-            for index, values in enumerate(arguments):
-                buffer.set_arg(index, values.data)  # pyright: ignore[reportCallIssue]
-            found = [np.empty(mapped.nnz_out(index)) for index in range(traced.n_out())]
-            for index, values in enumerate(found):
-                buffer.set_res(index, values.data)  # pyright: ignore[reportCallIssue]
-            call()
-            for result, (rows, columns), values in zip(results, elements, found, strict=True):
-                result[part, rows, columns] = values.reshape(len(here), len(rows))
-        return results
+        places = np.arange(len(self.points.chosen)) if chosen is None else np.asarray(chosen, dtype=np.intp)
+        arguments = [self._argument(name, places, given) for name in function.function.name_in()]
+        return at_points(function, arguments, len(places))
 
     def elsewhere(self, values: Mapping[str, Floats], near: Indices) -> PointFunctions:
         """Return the functions at other points, given values of parts there, shape (size, points).
@@ -109,20 +105,35 @@ class PointFunctions:
             Points of this one next to which they are, with the same choices.
         """
         nowhere = np.empty(0, dtype=np.intp)
-        choices = tuple(self.points.choices[place] for place in near.tolist())
-        points = RunPoints(np.empty(0), nowhere, nowhere, choices, dict(values))
+        own = self.points
+        points = RunPoints(np.empty(0), nowhere, nowhere, own.choices, own.chosen[near], dict(values))
         return PointFunctions(self.functions, points, self.constants)
 
-    def _argument(self, name: str, here: Indices, part: slice, given: dict[str, Floats]) -> Floats:
+    def _argument(self, name: str, places: Indices, given: dict[str, Floats]) -> Floats:
         """Return the values of a part at points, one after the other, of matrices column by column."""
         if name in given:
-            return np.ascontiguousarray(given[name][:, part].T)
+            return np.ascontiguousarray(given[name].T)
         if name not in self.points.values:
-            return np.tile(self.constants[name].ravel(order="F"), (len(here), 1))
+            return np.tile(self.constants[name].ravel(order="F"), (len(places), 1))
         values = self.points.values[name]
         if values.ndim == 2:
-            return np.ascontiguousarray(values[:, here].T)
-        return np.ascontiguousarray(values[here].transpose(0, 2, 1))
+            return np.ascontiguousarray(values[:, places].T)
+        return np.ascontiguousarray(values[places].transpose(0, 2, 1))
+
+
+@contextmanager
+def regular() -> Iterator[None]:
+    """Decorate what solves equations at points of a run.
+
+    Raises
+    ------
+    SimulationError
+        When they are singular at one of them.
+    """
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        raise SimulationError("the equations are singular at a point of the run: it is not differentiated") from None
 
 
 def chunks(stop: int, start: int = 0) -> list[slice]:

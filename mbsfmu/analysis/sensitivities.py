@@ -11,16 +11,12 @@ from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_error
 from mbsfmu.analysis.derivative_steps import DerivativeSteps, Steps, common_times
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.recorded_run import RecordedRun
+from mbsfmu.analysis.run_points import regular
 from mbsfmu.analysis.start_derivatives import start_derivatives
+from mbsfmu.analysis.step_equations import chained
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Variable
-from mbsfmu.native.sensitivity_library import (
-    ForwardSteps,
-    SensitivityLibrary,
-    library_of_points,
-    sensitivity_library,
-)
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
@@ -141,8 +137,7 @@ class DifferentiableRun:
     (I − h/2 A_{n+1}) S_{n+1} = (I + h/2 A_n) S_n + h/2 (B_n + B_{n+1}) with A = ∂F/∂w, B = ∂F/∂p, the staggered direct
     method [Caracotsios, Stewart 1985] with the Jacobian of the converged step. Where inputs jump, A and B jump with
     them and w does not; the instants do not depend on parameters. Where other coordinates become independent, S follows
-    from the derivatives of the loop equations. Long runs by the trapezoidal rule, and such runs that are repeated, do
-    it in compiled code (`runtime/adjoint/sensitivities.c`).
+    from the derivatives of the loop equations.
 
     Parameters
     ----------
@@ -165,8 +160,7 @@ class DifferentiableRun:
         self, simulation: Simulation, stop: float, rows: Sequence[int], reading_times: Floats | None = None
     ) -> None:
         self._simulation, self._rows = simulation, list(rows)
-        self._library = library_of_points(simulation)
-        self._run = RecordedRun(simulation, stop, rows, self._library, reading_times)
+        self._run = RecordedRun(simulation, stop, rows, reading_times)
         readings = self._run.readings
         self.times, self.begin, self.end = readings.times, readings.begin, readings.end
 
@@ -191,46 +185,21 @@ class DifferentiableRun:
         """Return derivatives as `slopes` does, and those by the embedded formula of the steps where there is one."""
         return self._slopes(chosen, self._run.equations.formula_count)
 
+    @regular()
     def _slopes(self, chosen: Sequence[int], formulas: int) -> list[tuple[Floats, Floats]]:
         run, count = self._run, len(self.begin)
         start = start_derivatives(self._simulation, chosen)
         columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
-        library = sensitivity_library(self._simulation, columns, self._rows, count)
-        if library is not None and self._library is None:
-            run.reduced.complete_in(library, self._rows)
         found = np.empty((formulas, 2, count, len(self._rows), len(chosen)))
         changed = run.changes
         lasts = [*(step for step, _ in changed), count]
-        sensitivity = np.stack([run.equations.at_start(start)] * formulas)
+        sensitivity = np.stack([run.equations.states.at_start(start)] * formulas)
         for (first, change), last in zip([(0, None), *changed], lasts, strict=True):
             if change is not None:
                 sensitivity = change[0] @ sensitivity + change[1] @ start.parameters
-            effect, steps = start.parameters[columns], slice(first, last)
-            if library is None:
-                _go_forward(run, steps, (columns, self._rows), effect, sensitivity, found)
-            else:
-                sensitivity[0] = _go_forward_compiled(library, run, steps, effect, sensitivity[0], found[0])
+            _go_forward(run, slice(first, last), (columns, self._rows), start.parameters[columns], sensitivity, found)
         check_numbers(sensitivity)
         return [(begin, end) for begin, end in found]
-
-
-def _go_forward_compiled(
-    library: SensitivityLibrary, run: RecordedRun, part: slice, effect: Floats, sensitivity: Floats, found: Floats
-) -> Floats:
-    """Do the same as `_go_forward` in compiled code."""
-    steps = ForwardSteps(
-        first=part.start,
-        last=part.stop,
-        begins=run.points.begins.astype(np.intc),
-        ends=run.points.ends.astype(np.intc),
-        sizes=run.points.steps,
-        along=np.ascontiguousarray(effect.T),
-        motion=np.array(sensitivity.T, order="C"),
-        at_begin=found[0],
-        at_end=found[1],
-    )
-    library.go_forward(run.reduced.arrays, steps)
-    return steps.motion.T
 
 
 def _go_forward(
@@ -263,15 +232,10 @@ def _go_forward(
         for reached, (at_begin, at_end), slopes in zip(sensitivity, found, equations.formulas(own), strict=False):
             along = equations.steps_by_parameters(slopes, columns, rows)
             added, read_begin, read_end = (each @ effect for each in along)
-            both = np.linalg.solve(slopes.left, np.concatenate([slopes.right, added], axis=2))
-            size = equations.size
-            entered, left_with = np.empty((2, len(both), size, effect.shape[1]))
-            for index in range(len(both)):
-                entered[index] = reached
-                reached[:] = both[index, :, :size] @ reached + both[index, :, size:]
-                left_with[index] = reached
-            at_begin[part] = slopes.read_begin @ entered + read_begin
-            at_end[part] = slopes.read_end @ left_with + read_end
+            moved = chained(slopes.forward, added, reached)
+            at_begin[part] = slopes.read_begin @ moved[:-1] + read_begin
+            at_end[part] = slopes.read_end @ moved[1:] + read_end
+            reached[:] = moved[-1]
 
 
 @dataclass(frozen=True)

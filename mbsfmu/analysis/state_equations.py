@@ -1,29 +1,32 @@
-"""State equations ẇ = F(w, u, p) of a formulation at points of a run, for rules whose steps are differentiated."""
+"""State equations ẇ = F(w, u, p) in independent coordinates at the points of a run, and their derivatives."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+import casadi as ca
 import numpy as np
 
 from mbsfmu.analysis.implicit_map import ImplicitMap
 from mbsfmu.analysis.run_points import Indices, PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
-from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.stepping.state import State
-from mbsfmu.tracing.workspace import Floats
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.formulations.reduced_equations import ReducedEquations
+from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.tracing.workspace import AnyFunction, Floats
 
-_flow_maps: WeakKeyDictionary[object, ImplicitMap] = WeakKeyDictionary()
-"""By `StateEquations.traced`."""
+_MOST, _CLOSED = 30, 1e-13
+"""Iterations of the closure of loops, and the last increment as a share of the coordinates."""
+
+_flow_maps: WeakKeyDictionary[ReducedEquations, ImplicitMap] = WeakKeyDictionary()
+"""Those of formulations whose runs have been differentiated: fits do so again and again."""
 
 
 @dataclass(frozen=True)
 class Slopes:
-    """Derivatives at points of a run.
+    """Derivatives at points of a run by the motion, and what those by parameters are found with.
 
     Attributes
     ----------
@@ -31,93 +34,233 @@ class Slopes:
         Of F by w, shape (points, size, size).
     read_by_motion
         Of what is read by w, through accelerations too, shape (points, rows, size).
+    mass
+        M'', shape (points, f, f).
+    flow_by_accelerations, read_by_accelerations
+        Of (ẋ, rates of the integrals) and of what is read by z̈^i.
     """
 
     by_motion: Floats
     read_by_motion: Floats
+    mass: Floats
+    flow_by_accelerations: Floats
+    read_by_accelerations: Floats
 
 
-class RunStates(ABC):
-    """What equations of steps need of the states of a run beside its results."""
+class StateEquations:
+    """Equations ẇ = F(w, u, p) with w = (z^i, ż^i, x, integrals), those of `double-step`, and what is read there.
 
-    remembered: ClassVar[tuple[str, ...]] = ()
-    """Parts of states that w has and results have not; runs are made step by step for them."""
-
-    @staticmethod
-    @abstractmethod
-    def choice(state: State) -> Any:
-        """Return the choice of coordinates or of loop equations with which steps go on from a state."""
-
-    @staticmethod
-    @abstractmethod
-    def same(choice: Any, other: Any) -> bool:
-        """Return whether two choices are the same."""
-
-    @staticmethod
-    def may_begin_anew(formulation: Formulation, state: State, step: float) -> bool:  # noqa: ARG004 - most do not
-        """Return whether w may be another one from a state on than where the step before, of a size in s, ended."""
-        return False
-
-
-class StateEquations(RunStates):
-    """Equations ẇ = F(w, u, p) of a formulation at points, and what is read there.
+    Accelerations are those of the equations of motion [Jaiswal2021, eqs. 33 and 34]. The motion is that of all
+    formulations, and so are its derivatives.
 
     Parameters
     ----------
     at
         Evaluates functions at the points.
-    size
-        Number of elements of w.
+    equations
+        Of the formulation.
+    freedom
+        Number of independent coordinates.
 
     Attributes
     ----------
-    at, size
+    at
         As given.
+    size
+        Number of elements of w.
     rates
         F at the points, shape (size, points), once they are completed.
     """
 
     rates: Floats
 
-    def __init__(self, at: PointFunctions, size: int) -> None:
-        self.at, self.size = at, size
+    def __init__(self, at: PointFunctions, equations: ReducedEquations, freedom: int) -> None:
+        functions = at.functions
+        self.at, self.size = at, 2 * freedom + len(functions.states) + len(functions.integrals)
+        self.equations, self._freedom = equations, freedom
 
-    @abstractmethod
     def complete(self, rows: Sequence[int]) -> Floats:
-        """Find what the points lack; return what is read there, shape (points, rows).
+        """Find independent velocities, accelerations, multipliers and F; return what is read there, (points, rows).
 
         Parameters
         ----------
         rows
             Rows of what is computed, see `SystemExpressions.computed`.
         """
+        values, points = self.at.points.values, self.at.points
+        values["independent_velocities"] = np.take_along_axis(values["velocities"], points.independent, axis=0)
+        self.accelerate()
+        return self.read(rows)
 
-    @abstractmethod
     def read(self, rows: Sequence[int]) -> Floats:
         """Return what is read at completed points, shape (points, rows)."""
+        return self._evaluate(self.equations.read(rows))[0][:, :, 0]
 
-    def end_trapezoidal_steps(self) -> None:
-        """Find what the run does not tell of w where steps of the trapezoidal rule end."""
+    def elsewhere(self, motion: Floats, inputs: Floats, near: Indices) -> StateEquations:
+        """Return the completed equations at as many other points, where loops are closed.
 
-    def end_steps(self, ends: Indices, motion: Floats) -> bool:  # noqa: ARG002 - as above
-        """Take from w at points where steps end, shape (size, points), what the run does not tell.
+        Parameters
+        ----------
+        motion, inputs
+            w and the inputs there, shapes (size, points) and (inputs, points).
+        near
+            Points of this one, next to which these are.
 
-        Returns
-        -------
-        bool
-            Whether that is anything: the points are to be completed again.
+        Raises
+        ------
+        SimulationError
+            When they cannot be closed.
         """
-        return False
+        values, free, states = self.at.points.values, self._freedom, len(self.at.functions.states)
+        independent, moving, of_states, integrals = np.split(motion, [free, 2 * free, 2 * free + states])
+        chosen = self.at.points.independent[:, near]
+        coordinates = values["coordinates"][:, near].copy()
+        moved = independent - np.take_along_axis(coordinates, chosen, axis=0)
+        coordinates += np.einsum("ijk,ki->ji", values["basis"][near], moved)
+        np.put_along_axis(coordinates, chosen, independent, axis=0)
+        own = {"coordinates": coordinates, "states": of_states, "integrals": integrals, "inputs": inputs}
+        at = self.at.elsewhere(own, near)
+        found = StateEquations(at, self.equations, free)
+        found.close_loops()
+        at.points.values["independent_velocities"] = moving
+        found.accelerate()
+        return found
 
-    @abstractmethod
+    def close_loops(self) -> None:
+        """Move dependent coordinates onto the loop equations, by Newton's iteration."""
+        functions, coordinates = self.at.functions, self.at.points.values["coordinates"]
+        if not len(functions.rows):
+            return
+        left = np.arange(coordinates.shape[1])
+        for _ in range(_MOST):
+            gaps, jacobian = self.at.evaluate(functions.closure, left)
+            moved = np.empty((len(left), len(coordinates)))
+            for choice, here in self.at.points.groups():
+                inside = np.isin(left, here)
+                lift = self._lift(jacobian[inside], choice)
+                moved[inside] = np.einsum("ijk,ik->ij", lift, gaps[inside, :, 0])
+            coordinates[:, left] -= moved.T
+            left = left[np.abs(moved).max(axis=1) > _CLOSED * (1.0 + np.abs(coordinates[:, left]).max(axis=0))]
+            if not len(left):
+                return
+        raise SimulationError(
+            f"{functions.system.name}: loops cannot be closed inside a step, which is not differentiated; take a "
+            "smaller tolerance"
+        )
+
+    @property
+    def flow_map(self) -> ImplicitMap:
+        """F as a map from all coordinates, velocities, states and integrals, for its second derivatives."""
+        if self.equations not in _flow_maps:
+            _flow_maps[self.equations] = self._made_flow_map()
+        return _flow_maps[self.equations]
+
+    def _made_flow_map(self) -> ImplicitMap:
+        """Return F from all coordinates and velocities, of which independent ones count.
+
+        With the part `independent` D, ones for these, z and ż solve D (z − ζ) + G Φ = 0 and D (ż − ζ̇) + G Φ̇ = 0, z̈ and
+        λ = Gᵀ κ solve M z̈ − Q + Φ_zᵀ λ = 0 and D κ + G Φ̈ = 0. G is constant: where loop equations hold, derivatives do
+        not depend on what combines them.
+        """
+        functions, given = self.at.functions, self.at.functions.expressions
+        n, symbol = len(functions.coordinates), functions.symbol
+        names = ("independent", "given_coordinates", "given_velocities", "dependent_forces")
+        chosen, coordinates, velocities, forces = (functions.add_part(name, n)[0] for name in names)
+        lift = symbol("lift") if len(functions.rows) else ca.SX(n, 0)
+        motion = [symbol(part) for part in ("coordinates", "velocities", "accelerations")]
+        equations = [
+            chosen * (motion[0] - coordinates) + ca.mtimes(lift, given.closure),
+            chosen * (motion[1] - velocities) + ca.mtimes(lift, given.closure_rate),
+            given.balance,
+            chosen * forces + ca.mtimes(lift, given.closure_acceleration),
+        ]
+        flow = [*motion[1:], given.rates, given.integral_rates]
+        held = {"multipliers": ca.mtimes(lift.T, forces)}
+        found = given.at([ca.vertcat(*equations), ca.vertcat(*flow)], held)
+        sources = ca.vertcat(coordinates, velocities, symbol("states"), symbol("integrals"))
+        return ImplicitMap(functions, "reduced_flow", found[0], ca.vertcat(*motion, forces), found[1], sources)
+
+    def mapped(self, points: Indices) -> tuple[dict[str, Floats], Indices]:
+        """Return what `flow_map` needs beside the parts of points with one choice, and the indices of w in it.
+
+        Values have the shape (size, points).
+        """
+        values, independent = self.at.points.values, self.at.points.independent[:, points[0]]
+        n = len(self.at.functions.coordinates)
+        chosen = np.zeros((n, len(points)))
+        chosen[independent] = 1.0
+        given = {"independent": chosen, "dependent_forces": np.zeros((n, len(points)))}
+        given |= {f"given_{part}": values[part][:, points] for part in ("coordinates", "velocities")}
+        unbalanced = self.flow_map.values(self.at, points, given)[0][:, 2 * n : 3 * n].T
+        given["dependent_forces"] = -(1.0 - chosen) * unbalanced
+        rest = np.arange(2 * n, 2 * n + self.size - 2 * self._freedom)
+        return given, np.concatenate([independent, n + independent, rest])
+
+    def _evaluate(
+        self, function: AnyFunction, points: Indices | Sequence[int] | None = None, **given: Floats
+    ) -> list[Floats]:
+        """Return the results of a function at points, for which R_z and G are found when it is the first."""
+        if "basis" not in self.at.points.values:
+            self._reduce()
+        return self.at.evaluate(function, points, **given)
+
+    def _reduce(self) -> None:
+        """Add R_z and G at the points."""
+        values, points, functions = self.at.points.values, self.at.points, self.at.functions
+        count, n, m = len(points.chosen), len(functions.coordinates), len(functions.rows)
+        basis, lift = np.zeros((count, n, self._freedom)), np.zeros((count, n, m))
+        jacobian = self.at.evaluate(functions.closure)[1]
+        for chosen, here in points.groups():
+            lift[here] = self._lift(jacobian[here], chosen)
+            basis[here[:, None], chosen.independent] = np.eye(self._freedom)
+            by_independent = lift[here] @ jacobian[here][:, :, chosen.independent]
+            basis[here[:, None], chosen.dependent] = -by_independent[:, chosen.dependent]
+        values["basis"], values["lift"] = basis, lift
+
+    @staticmethod
+    def _lift(jacobian: Floats, chosen: Partition) -> Floats:
+        """Return G of Φ_z with one choice, shape (points, n, m)."""
+        points, m, n = jacobian.shape
+        dependent = jacobian[:, :, chosen.dependent]
+        lift = np.zeros((points, n, m))
+        lift[:, chosen.dependent] = (
+            np.linalg.inv(dependent) if m == len(chosen.dependent) else np.linalg.pinv(dependent)
+        )
+        return lift
+
+    def accelerate(self) -> None:
+        """Add accelerations, multipliers and F, where positions and independent velocities are known."""
+        values, functions = self.at.points.values, self.at.functions
+        mass, load = self._evaluate(self.equations.explicit)[:2]
+        values["independent_accelerations"] = np.asarray(np.linalg.solve(mass, load)[:, :, 0].T, dtype=np.float64)
+        for part, found in zip(self.equations.motion.into, self._evaluate(self.equations.motion), strict=True):
+            values[part] = found[:, :, 0].T
+        rates = [values["independent_velocities"], values["independent_accelerations"]]
+        own = (functions.state_rates, functions.integral_rates)
+        rates.extend(self._evaluate(each)[0][:, :, 0].T for each in own)
+        self.rates = np.vstack(rates)
+
     def motion(self) -> Floats:
         """Return w at the points, shape (size, points)."""
+        values = self.at.points.values
+        coordinates = np.take_along_axis(values["coordinates"], self.at.points.independent, axis=0)
+        return np.vstack([coordinates, values["independent_velocities"], values["states"], values["integrals"]])
 
-    @abstractmethod
     def slopes(self, points: Indices, rows: Sequence[int]) -> Slopes:
         """Return derivatives by w at points, of F and of rows of what is computed."""
+        free = self._freedom
+        found = self._evaluate(self.equations.along_states(rows), points)
+        mass, load, flow, by_accelerations, read, read_by = found
+        pushed = np.linalg.solve(mass, load)
+        count, states = len(points), load.shape[2]
+        matrix = np.zeros((count, self.size, self.size))
+        matrix[:, :free, free : 2 * free] = np.eye(free)
+        matrix[:, free : 2 * free, :states] = pushed
+        matrix[:, 2 * free :, :states] = flow + by_accelerations @ pushed
+        read = read.copy()
+        read[:, :, :states] += read_by @ pushed
+        return Slopes(matrix, read, mass, by_accelerations, read_by)
 
-    @abstractmethod
     def by_parameters(
         self, points: Indices, slopes: Slopes, columns: Sequence[int], rows: Sequence[int]
     ) -> tuple[Floats, Floats]:
@@ -130,8 +273,14 @@ class StateEquations(RunStates):
         columns, rows
             Indices of the parameters, and of what is computed.
         """
+        load, flow, read = self._evaluate(self.equations.along_parameters(columns, rows), points)
+        pushed: Floats = np.asarray(np.linalg.solve(slopes.mass, load), dtype=np.float64)
+        flow = flow + slopes.flow_by_accelerations @ pushed
+        return (
+            np.concatenate([np.zeros_like(pushed), pushed, flow], axis=1),
+            np.asarray(read + slopes.read_by_accelerations @ pushed),
+        )
 
-    @abstractmethod
     def pulled_back(
         self, points: Indices, slopes: Slopes, by_rates: Floats, row: int, weights: Floats
     ) -> tuple[Floats, Floats]:
@@ -146,56 +295,51 @@ class StateEquations(RunStates):
         row, weights
             Index of what is computed, and its weights at the points.
         """
+        free = self._freedom
+        by_read = np.zeros((len(points), self.at.functions.expressions.computed.numel()))
+        by_read[:, row] = weights
+        by_flow = by_rates[:, 2 * free :]
+        pushed = by_rates[:, free : 2 * free] + np.einsum("ij,ijk->ik", by_flow, slopes.flow_by_accelerations)
+        if weights.any():
+            pushed = pushed + weights[:, None] * slopes.read_by_accelerations[:, 0]
+        by_load = np.linalg.solve(slopes.mass.transpose(0, 2, 1), pushed[:, :, None])[:, :, 0]
+        rows = {"by_load": by_load.T, "by_flow": by_flow.T, "by_read": by_read.T}
+        first, second = (
+            self._evaluate(function, points, **rows)[-2:]
+            for function in (self.equations.pulled_back, self.equations.read_back)
+        )
+        return (first[0] + second[0])[:, :, 0], (first[1] + second[1])[:, :, 0]
 
-    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:  # noqa: ARG002 - some stay
-        """Return how changes of w, and parameters, enter w where another choice is made; see `StepEquations`."""
-        return None
+    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats]:
+        """Return how changes of w, and parameters, enter w where another choice is made.
 
-    @abstractmethod
+        Parameters
+        ----------
+        before, after
+            Indices of the point where a step ends, and of that where the next one begins.
+
+        Returns
+        -------
+        by_motion, by_parameters
+            Shapes (size, size) and (size, all parameters).
+        """
+        free, n = self._freedom, len(self.at.functions.coordinates)
+        chosen = self.at.points.independent[:, after]
+        moved, by = self._evaluate(self.equations.moved, [before])
+        rows = np.concatenate([chosen, n + chosen])
+        matrix = np.eye(self.size)
+        matrix[: 2 * free, : 2 * free] = moved[0][rows]
+        return matrix, np.vstack([by[0][rows], np.zeros((self.size - 2 * free, by.shape[2]))])
+
     def at_start(self, start: StartDerivatives) -> Floats:
-        """Return the derivatives of w at the start, shape (size, directions)."""
+        """Return the derivatives of w at the start: the rows of those of (z, ż, x, integrals) that w has."""
+        n, first = len(self.at.functions.coordinates), self.at.points.independent[:, 0]
+        return start.motion[[*first, *(n + first), *range(2 * n, len(start.motion))]]
 
     @property
     def magnitudes(self) -> Floats:
         """Largest magnitudes of w at the points, nominal values of states and integrals at least; shape (size,)."""
         system = self.at.functions.system
-        own = [each.nominal or 1.0 for each in (*system.states, *system.integrals)]
-        nominal = [1.0] * (self.size - len(own)) + own
+        nominal = np.ones(self.size)
+        nominal[2 * self._freedom :] = [each.nominal or 1.0 for each in (*system.states, *system.integrals)]
         return np.maximum(np.abs(self.motion()).max(axis=1), nominal)
-
-    # -- second derivatives, for steps that have F_w in them ------------------------------------------------
-
-    @abstractmethod
-    def elsewhere(self, motion: Floats, inputs: Floats, near: Indices) -> StateEquations:
-        """Return the completed equations at as many other points.
-
-        Parameters
-        ----------
-        motion, inputs
-            w and the inputs there, shapes (size, points) and (inputs, points).
-        near
-            Points of this one, next to which these are.
-        """
-
-    @property
-    def flow_map(self) -> ImplicitMap:
-        """F as a map from w; of all coordinates, where w has chosen ones."""
-        if self.traced not in _flow_maps:
-            _flow_maps[self.traced] = self._made_flow_map()
-        return _flow_maps[self.traced]
-
-    @property
-    @abstractmethod
-    def traced(self) -> object:
-        """What outlives a run and has the functions: fits differentiate runs of it again and again."""
-
-    @abstractmethod
-    def _made_flow_map(self) -> ImplicitMap:
-        """Return a new `flow_map`."""
-
-    @abstractmethod
-    def mapped(self, points: Indices) -> tuple[dict[str, Floats], Indices]:
-        """Return what `flow_map` needs beside the parts of points with one choice, and the indices of w in it.
-
-        Values have the shape (size, points).
-        """

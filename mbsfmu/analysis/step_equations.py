@@ -9,28 +9,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.analysis.run_points import Indices, PointFunctions, chunks
-from mbsfmu.analysis.start_derivatives import StartDerivatives
+from mbsfmu.analysis.run_points import Indices, chunks
+from mbsfmu.analysis.state_equations import StateEquations
 from mbsfmu.tracing.workspace import Floats
 
 
 @dataclass(frozen=True)
 class StepSlopes:
-    """Derivatives along some steps, L w_{n+1} = R w_n + ….
+    """Derivatives along some steps.
 
     Attributes
     ----------
     part
         Which steps.
-    left, right
-        L and R, each of shape (steps, size, size).
+    forward
+        Of w_{n+1} by w_n, shape (steps, size, size).
     read_begin, read_end
         Of what is read where steps begin by w_n, and where they end by w_{n+1}, each of shape (steps, rows, size).
     """
 
     part: slice
-    left: Floats
-    right: Floats
+    forward: Floats
     read_begin: Floats
     read_end: Floats
 
@@ -60,20 +59,20 @@ class StepEquations(ABC):
 
     Parameters
     ----------
-    at
-        Evaluates functions at the points.
+    states
+        The equations at the points where steps begin and end.
 
     Attributes
     ----------
-    size
-        Number of elements of w.
+    at, size, states
+        What evaluates functions at the points, the number of elements of w, and the equations.
     """
 
     formula_count: ClassVar[int] = 1
     """How many `formulas` there are."""
 
-    def __init__(self, at: PointFunctions, size: int) -> None:
-        self.at, self.size = at, size
+    def __init__(self, states: StateEquations) -> None:
+        self.at, self.size, self.states = states.at, states.size, states
 
     @abstractmethod
     def complete(self, rows: Sequence[int]) -> Readings:
@@ -84,11 +83,6 @@ class StepEquations(ABC):
         rows
             Rows of what is computed, see `SystemExpressions.computed`.
         """
-
-    def readings(self, read: Floats) -> Readings:
-        """Return what is read along a run from that at its points, shape (points, rows)."""
-        points = self.at.points
-        return Readings(points.times, read[points.begins], read[points.ends])
 
     def first_interval(self, step: int) -> int:
         """Return the first interval of a step of the solver."""
@@ -139,7 +133,7 @@ class StepEquations(ABC):
         Returns
         -------
         steps, read_begin, read_end
-            Of L w_{n+1}, shape (steps, size, columns), and of what is read where steps begin and end, (steps, rows,
+            Of w_{n+1}, shape (steps, size, columns), and of what is read where steps begin and end, (steps, rows,
             columns).
         """
 
@@ -154,7 +148,7 @@ class StepEquations(ABC):
         steps
             What `steps` gives for the row alone.
         by_steps
-            Rows of L w_{n+1}, shape (steps, size).
+            Rows of w_{n+1}, shape (steps, size).
         row, weights
             Index of what is computed, and its weights where steps begin and end, each of shape (steps,).
 
@@ -164,21 +158,12 @@ class StepEquations(ABC):
             Sum over the steps, shape (all parameters,), and by the inputs where steps begin and end, (steps, inputs).
         """
 
-    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:  # noqa: ARG002 - some stay
-        """Return how changes of w, and parameters, enter w where another choice is made; None where w stays.
 
-        Parameters
-        ----------
-        before, after
-            Indices of the point where a step ends, and of that where the next one begins.
-
-        Returns
-        -------
-        by_motion, by_parameters
-            Shapes (size, size) and (size, all parameters).
-        """
-        return None
-
-    @abstractmethod
-    def at_start(self, start: StartDerivatives) -> Floats:
-        """Return the derivatives of w at the start, shape (size, directions)."""
+def chained(forward: Floats, added: Floats, first: Floats) -> Floats:
+    """Return x_0, …, x_N of x_{n+1} = A_n x_n + b_n, with A of shape (N, size, size)."""
+    found = np.empty((len(forward) + 1, *first.shape))
+    found[0] = first
+    found[1:] = added
+    for before, matrix, after in zip(found, forward, found[1:], strict=False):
+        np.add(after, matrix @ before, out=after)
+    return found

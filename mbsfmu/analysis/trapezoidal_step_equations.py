@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.analysis.run_points import Indices
-from mbsfmu.analysis.start_derivatives import StartDerivatives
-from mbsfmu.analysis.state_equations import Slopes, StateEquations
+from mbsfmu.analysis.state_equations import Slopes
 from mbsfmu.analysis.step_equations import Readings, StepEquations, StepSlopes
 from mbsfmu.tracing.workspace import Floats
 
@@ -24,8 +23,8 @@ class _TrapezoidalSlopes(StepSlopes):
         Points where the steps begin and end, and which of them each step begins and ends at.
     slopes
         Derivatives there.
-    half
-        h/2 of the steps, shape (steps,).
+    half, inverse
+        h/2 of the steps, shape (steps,), and (I − h/2 A_{n+1})⁻¹.
     """
 
     points: Indices
@@ -33,41 +32,20 @@ class _TrapezoidalSlopes(StepSlopes):
     at_end: Indices
     slopes: Slopes
     half: Floats
+    inverse: Floats
 
 
 class TrapezoidalStepEquations(StepEquations):
-    """Steps w_{n+1} = w_n + h/2 (F_n + F_{n+1}) of a formulation with ẇ = F(w, u, p).
+    """Steps w_{n+1} = w_n + h/2 (F_n + F_{n+1}).
 
     With A = ∂F/∂w and B = ∂F/∂p they are differentiated as (I − h/2 A_{n+1}) δw_{n+1} = (I + h/2 A_n) δw_n + h/2 (B_n +
     B_{n+1}) δp.
-
-    Parameters
-    ----------
-    states
-        The equations at the points.
-
-    Attributes
-    ----------
-    states
-        As given.
     """
-
-    def __init__(self, states: StateEquations) -> None:
-        super().__init__(states.at, states.size)
-        self.states = states
 
     def complete(self, rows: Sequence[int]) -> Readings:
         """Find F at the points; see `StepEquations`."""
-        self.states.end_trapezoidal_steps()
-        return self.readings(self.states.complete(rows))
-
-    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:
-        """Return how changes of w, and parameters, enter w where another choice is made."""
-        return self.states.rechosen(before, after)
-
-    def at_start(self, start: StartDerivatives) -> Floats:
-        """Return the derivatives of w at the start, shape (size, directions)."""
-        return self.states.at_start(start)
+        points, read = self.at.points, self.states.complete(rows)
+        return Readings(points.times, read[points.begins], read[points.ends])
 
     def missed(self) -> tuple[Floats, Floats]:
         """Return by how much steps miss the rule, and magnitudes; see `StepEquations`."""
@@ -83,10 +61,10 @@ class TrapezoidalStepEquations(StepEquations):
         at_begin, at_end = np.split(inverse, 2)
         slopes = self.states.slopes(places, rows)
         one, read = np.eye(self.size), slopes.read_by_motion
-        left = one - half[:, None, None] * slopes.by_motion[at_end]
-        right = one + half[:, None, None] * slopes.by_motion[at_begin]
+        inverse = np.asarray(np.linalg.inv(one - half[:, None, None] * slopes.by_motion[at_end]), dtype=np.float64)
+        forward = inverse @ (one + half[:, None, None] * slopes.by_motion[at_begin])
         return _TrapezoidalSlopes(
-            part, left, right, read[at_begin], read[at_end], places, at_begin, at_end, slopes, half
+            part, forward, read[at_begin], read[at_end], places, at_begin, at_end, slopes, half, inverse
         )
 
     def steps_by_parameters(
@@ -96,7 +74,7 @@ class TrapezoidalStepEquations(StepEquations):
         assert isinstance(steps, _TrapezoidalSlopes)
         by_rates, by_read = self.states.by_parameters(steps.points, steps.slopes, columns, rows)
         added = steps.half[:, None, None] * (by_rates[steps.at_begin] + by_rates[steps.at_end])
-        return added, by_read[steps.at_begin], by_read[steps.at_end]
+        return steps.inverse @ added, by_read[steps.at_begin], by_read[steps.at_end]
 
     def steps_pulled_back(
         self, steps: StepSlopes, by_steps: Floats, row: int, weights: tuple[Floats, Floats]
@@ -105,7 +83,7 @@ class TrapezoidalStepEquations(StepEquations):
         assert isinstance(steps, _TrapezoidalSlopes)
         # What enters each point: rows for F and for what is read.
         by_rates, weights_there = np.zeros((len(steps.points), self.size)), np.zeros(len(steps.points))
-        half = steps.half[:, None] * by_steps
+        half = steps.half[:, None] * np.einsum("ij,ijk->ik", by_steps, steps.inverse)
         for place, weight in zip((steps.at_begin, steps.at_end), weights, strict=True):
             np.add.at(by_rates, place, half)
             np.add.at(weights_there, place, weight)

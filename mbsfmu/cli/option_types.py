@@ -24,9 +24,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 RUN = tuple(name for name in RunOptions.known() if name not in ("jacobian", "tolerances"))
 """Options of a simulation on the command line; others are available in Python only."""
 DIFFERENTIATED = tuple(
-    name for name in RUN if name not in ("check_error", "iterations", "code", "unit_threads", "assembly")
+    name for name in RUN if name not in ("formulation", "check_error", "iterations", "code", "unit_threads", "assembly")
 )
-"""Options of simulations whose runs are differentiated: in unrolled code, and in steps that converge."""
+"""Options of simulations whose runs are differentiated: by double-step, and in steps that converge."""
 OF_FMUS = tuple(name for name in RUN if name != "check_error")
 """Options of FMUs, whose runs their hosts make."""
 

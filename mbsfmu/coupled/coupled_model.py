@@ -18,7 +18,6 @@ from mbsfmu.analysis.measures import Measure
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
 from mbsfmu.analysis.optimization import OptimizationResult, optimize
-from mbsfmu.analysis.recorded_run import DIFFERENTIATED
 from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
@@ -39,8 +38,6 @@ from mbsfmu.coupled.model_simulation import (
 from mbsfmu.coupled.model_values import with_values
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
-from mbsfmu.formulations.code_options import CodeOptions
-from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.io.signals import AnySignal, read_signals
 from mbsfmu.model.coupled import ModelData
@@ -49,9 +46,11 @@ from mbsfmu.modelling.measured_numbers import Bounds
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.systems.code_form import Code
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.model_systems import check_variables, coupled_system
+
+_SOLVERS = (Trapezoidal.name, *Rosenbrock.names)
+"""Of runs that are differentiated, and of ensembles."""
 
 
 class CoupledModel(ModelData):
@@ -248,7 +247,7 @@ class CoupledModel(ModelData):
         SimulationError
             When the run to the time fails.
         """
-        simulation = self._in_independent_coordinates("linearization", given, compiled=at > 0.0)
+        simulation = self._analysed("linearization", given, compiled=at > 0.0)
         return linearize(simulation, at, inputs, outputs)
 
     @heeding_interruptions()
@@ -259,7 +258,7 @@ class CoupledModel(ModelData):
 
         Parameters and errors as for `linearize`, whose linear system is `system` of the result.
         """
-        simulation = self._in_independent_coordinates("modal analysis", given, compiled=at > 0.0)
+        simulation = self._analysed("modal analysis", given, compiled=at > 0.0)
         return modal_analysis(simulation, at, inputs, outputs)
 
     @heeding_interruptions()
@@ -298,7 +297,7 @@ class CoupledModel(ModelData):
         """
         if equilibrium and at:
             raise InputError("a time and an equilibrium name two operating points; give one")
-        simulation = self._in_independent_coordinates("a root locus", given, compiled=at > 0.0)
+        simulation = self._analysed("a root locus", given, compiled=at > 0.0)
         variable = simulation.variable(parameter)
 
         def system(value: float) -> LinearSystem:
@@ -311,14 +310,9 @@ class CoupledModel(ModelData):
 
         return root_locus(variable.name, variable.unit, variable.numbers(values, parameter), system)
 
-    def _in_independent_coordinates(self, subject: str, given: RunKeywords, *, compiled: bool) -> Simulation:
-        """Return a simulation by double-step, for analyses in independent coordinates."""
-        if given.get("formulation") not in (None, FORMULATION):
-            raise InputError(
-                f"{subject} takes the independent coordinates of '{FORMULATION}', whose motion is that of all "
-                "formulations; name none"
-            )
-        return self.simulation(compiled=compiled, **{**given, "formulation": FORMULATION})
+    def _analysed(self, subject: str, given: RunKeywords, *, compiled: bool) -> Simulation:
+        """Return a simulation for an analysis in independent coordinates."""
+        return self.simulation(compiled=compiled, **_in_independent_coordinates(subject, given))
 
     def differentiated_steps(self, subject: str, given: RunKeywords) -> DerivativeSteps:
         """Return the steps of runs that can be differentiated, with options as for `simulation`.
@@ -335,34 +329,13 @@ class CoupledModel(ModelData):
         InputError
             When an option is wrong, or the steps of formulation or solver cannot be differentiated.
         """
-        formulation = given.get("formulation") or FORMULATION
-        if formulation not in DIFFERENTIATED:
-            raise InputError(
-                f"{subject} differentiates steps of {', '.join(DIFFERENTIATED)}, and not of '{formulation}'; name one "
-                f"of them, or none for '{FORMULATION}'"
-            )
-        chosen: RunKeywords = {**given, "formulation": formulation}
-        if issubclass(FORMULATIONS.find(formulation).Options, CodeOptions):
-            chosen["code"] = given.get("code") or Code.STRAIGHT.value
-            if chosen["code"] != Code.STRAIGHT:
-                raise InputError(f"{subject} differentiates unrolled code; leave out code = '{chosen['code']}'")
-        named = given.get("solver")
-        if named not in (None, Trapezoidal.name) and not FORMULATIONS.find(formulation).stages_everywhere:
-            raise InputError(
-                f"{subject} differentiates steps of '{formulation}' by the solver {Trapezoidal.name}, and not by "
-                f"'{named}'; leave it out, or take the formulation {FORMULATION}, dca or hdca"
-            )
+        chosen = _in_independent_coordinates(subject, given, _SOLVERS)
         options = run_options(self, None, chosen)
-        solver = Rosenbrock.closest_match(options.chosen_solver)
-        if solver not in (Trapezoidal.name, *Rosenbrock.names):
-            raise InputError(
-                f"{subject} differentiates steps of the solvers {Trapezoidal.name}, {', '.join(Rosenbrock.names)}, and "
-                f"not of '{solver}'; name one of them, or none: steps are then chosen by the error of derivatives"
-            )
         if options.names_steps:
-            return DerivativeSteps(None, None, self.simulation(**{**chosen, "solver": solver}))
-        adaptive = None if solver == Trapezoidal.name else lambda: self.simulation(**chosen)
-        return DerivativeSteps(lambda: self.simulation(**{**chosen, "solver": Trapezoidal.name}), adaptive)
+            return DerivativeSteps(self.simulation(**{**chosen, "solver": options.chosen_solver}))
+        return DerivativeSteps(
+            None, lambda: self.simulation(**{**chosen, "solver": Trapezoidal.name}), lambda: self.simulation(**chosen)
+        )
 
     @heeding_interruptions()
     def ensemble(
@@ -406,7 +379,8 @@ class CoupledModel(ModelData):
         for name in ("iterations", "jacobian", "check_error"):
             if given.get(name):
                 raise InputError(f"{name} has no effect in an ensemble; leave it out, or run machines one by one")
-        options = self._ensemble_options(given)
+        own = run_options(self, None, _in_independent_coordinates("an ensemble", given, _SOLVERS))
+        options = RunOptions.of(own, {"solver": own.chosen_solver})
         if errors and options.solver != Trapezoidal.name:
             raise InputError(
                 f"errors has no effect with the solver '{options.solver}', which controls its errors by tolerances; "
@@ -414,18 +388,6 @@ class CoupledModel(ModelData):
             )
         simulation, key = ensemble_simulation(self, options)
         return Ensemble(simulation, key, parameters or {}, inputs or {}, starts or {}, lanes, errors=errors)
-
-    def _ensemble_options(self, given: RunKeywords) -> RunOptions:
-        """Return the options of an ensemble's runs."""
-        solvers = (Trapezoidal.name, *Rosenbrock.names)
-        for name, allowed in (("formulation", (FORMULATION,)), ("solver", solvers)):
-            if given.get(name) not in (None, *allowed):
-                known = " or ".join(f"'{each}'" for each in allowed)
-                raise InputError(
-                    f"ensembles have the {name} {known} only; leave out '{given[name]}', or run machines one by one"
-                )
-        options = run_options(self, None, {**given, "formulation": FORMULATION})
-        return RunOptions.of(options, {"solver": options.chosen_solver})
 
     @heeding_interruptions()
     def casadi(self, **given: Unpack[RunKeywords]) -> ModelFunctions:
@@ -442,7 +404,7 @@ class CoupledModel(ModelData):
             When the model has sampled blocks or an algebraic loop that is solved by iteration, or a formulation is
             named.
         """
-        return model_functions(self._in_independent_coordinates("casadi", given, compiled=False))
+        return model_functions(self._analysed("casadi", given, compiled=False))
 
     @heeding_interruptions()
     def sensitivities(
@@ -632,3 +594,25 @@ class CoupledModel(ModelData):
             When there is no such system, an option is wrong, or the mechanism cannot be assembled.
         """
         return simulation_of_system(self, name, run_options(self, options, given, ("starts",)), starts)
+
+
+def _in_independent_coordinates(subject: str, given: RunKeywords, solvers: Sequence[str] = ()) -> RunKeywords:
+    """Return options of runs in independent coordinates, by `double-step`.
+
+    Raises
+    ------
+    InputError
+        When they name another formulation, or another solver than those that the subject has; all of them by default.
+    """
+    formulation, solver = given.get("formulation"), given.get("solver")
+    if formulation not in (None, FORMULATION):
+        raise InputError(
+            f"{subject} takes the independent coordinates of '{FORMULATION}', whose motion is that of all; leave out "
+            f"the formulation '{formulation}'"
+        )
+    if solvers and solver not in (None, *solvers):
+        raise InputError(
+            f"{subject} takes steps of the solvers {', '.join(solvers)}, and not of '{solver}'; leave it out, or name "
+            "one of these"
+        )
+    return {**given, "formulation": FORMULATION}

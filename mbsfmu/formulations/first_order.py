@@ -21,7 +21,6 @@ from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import Defined, Motion, change_of, defined
 from mbsfmu.formulations.elimination_accuracy import elimination_error
 from mbsfmu.formulations.explicit_form import IterationMatrixForm
-from mbsfmu.formulations.flow_derivatives import FlowDerivatives
 from mbsfmu.formulations.formulation import DIRECTIONS, Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedIterationMatrices
@@ -290,13 +289,6 @@ class FirstOrderFormulation(Formulation):
             return [np.concatenate([moved.instant.velocities, moving_rates, moved.rates, moved.integral_rates])]
 
         return self.functions.defined("first_order_rates", made)
-
-    @cached_property
-    def derivatives(self) -> FlowDerivatives:
-        """ẏ, what is computed, and their derivatives, in unrolled code."""
-        (computed,) = self._at_motion(self.functions.expressions.computed)
-        parts = (*self._unknown_parts, "integrals")
-        return FlowDerivatives(self.functions, parts, self._whole_flow, computed)
 
     @property
     def chained(self) -> int:

@@ -24,8 +24,7 @@ from mbsfmu.stepping.iteration import Limits, NewtonTolerances
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.systems.system import MOTION
-from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
+from mbsfmu.tracing.workspace import AnyFunction, Floats
 
 _LOGGER = logging.getLogger(__name__)
 HEAVY = 2000.0
@@ -157,13 +156,6 @@ class Hdca(FirstOrderFormulation):
     def initial_momenta(self) -> AnyFunction:
         """P = M ż, the impulses being zero [eq. 6]; shape (n,)."""
         return self.functions.defined("initial_momenta", lambda given: [given.initial_momenta], into=["momenta"])
-
-    @cached_property
-    def momenta_slopes(self) -> TracedFunction:
-        """Derivatives of M ż by (z, ż) and by all parameters, in unrolled code."""
-        given = self.functions.expressions
-        slopes = [given.derivative(given.initial_momenta, *parts) for parts in (MOTION[:2], ("parameters",))]
-        return self.functions.traced("momenta_slopes", slopes, matrices=[0, 1])
 
     @cached_property
     def restarted_momenta(self) -> AnyFunction:

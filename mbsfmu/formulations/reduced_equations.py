@@ -243,11 +243,6 @@ class ReducedEquations:
             self._made[key] = make()
         return self._made[key]
 
-    @cached_property
-    def read_all(self) -> TracedFunction:
-        """What is computed (`SystemExpressions.computed`)."""
-        return self._functions.traced("reduced_computed", [self._given.computed])
-
     def read(self, rows: Sequence[int]) -> TracedFunction:
         """Return rows of what is computed."""
         return self._once(

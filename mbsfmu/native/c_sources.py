@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 from mbsfmu.compiling.platforms import CLOCKS, VERSIONS, Clocks, Fmi
 from mbsfmu.modelling.variables import ModelExchangeData
 from mbsfmu.native.apart import FILE, LEVEL
-from mbsfmu.native.derivative_code import adjoint_functions, sensitivity_functions
 from mbsfmu.native.literals import string
 from mbsfmu.native.model_code import ModelCode
 from mbsfmu.native.operations import Operations, filled, operations_header
@@ -19,7 +18,6 @@ from mbsfmu.native.shared import CONSTANTS
 from mbsfmu.native.transpiler import Source
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping import adaptive, newton, rosenbrock
-from mbsfmu.tracing.workspace import AnyFunction
 
 Sources = Literal["several", "single"]
 """How many C files an FMU is compiled from."""
@@ -37,12 +35,6 @@ QUICK = {"steps.c": "-O0", "loop.c": "-O0", "operations.c": "-O2"}
 LOOP = {"steps.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
-ADJOINT = {"adjoint.c": "-O2"}
-"""The same of adjoints of runs."""
-QUICK_ADJOINT = {"adjoint.c": "-O2", "operations.c": "-O2"}
-"""The same of adjoints with tables of operations."""
-SENSITIVITIES = {"sensitivities.c": "-O2"}
-"""The same of sensitivities of runs."""
 ENSEMBLE = {"steps.c": "-O2", "ensemble.c": "-O2"}
 """The same of runs of many machines at once."""
 
@@ -54,9 +46,7 @@ _STEPS = (newton, adaptive, rosenbrock)
 _EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
 """How the names of files begin that are for model exchange alone."""
 _OF_ENSEMBLES = ("ensemble", "lane")
-"""How the names of files begin that are for ensembles alone …"""
-_OF_DERIVATIVES = ("adjoint", "run_points", "sensitivities")
-"""… and for derivatives of runs."""
+"""How the names of files begin that are for ensembles alone."""
 _LAYERS = ("fmi", "component")
 """How the names of files begin that are for units alone, whatever the version of the FMI …"""
 _OF_THREADS = ("pool", "shares")
@@ -86,58 +76,9 @@ class StepSources:
         """Return the sources of a simulation."""
         functions: dict[str, Operations] = {}
         code = ModelCode(simulation, held=functions)
-        files = _sources(
-            code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ENSEMBLES, *_OF_DERIVATIVES))
-        )
+        files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ENSEMBLES)))
         own = {"operations.h": operations_header(), **interface_source(exchange=None)}
         return cls({**files, **own}, functions, code.length)
-
-    @classmethod
-    def of_adjoint(cls, simulation: Simulation) -> StepSources:
-        """Return the sources of adjoints of runs of a simulation, by double-step and the trapezoidal rule."""
-        return cls._of_derivatives(simulation, "model_adjoint.c", adjoint_functions(simulation), {})
-
-    @classmethod
-    def of_sensitivities(cls, simulation: Simulation, columns: Sequence[int], rows: Sequence[int]) -> StepSources:
-        """Return the sources of sensitivities of such runs.
-
-        Parameters
-        ----------
-        simulation
-            The simulation.
-        columns, rows
-            Indices of the parameters, and of what is read among the computed variables.
-        """
-        functions = sensitivity_functions(simulation, columns, rows)
-        sizes = {"COLUMNS": len(columns), "READ": len(rows)}
-        return cls._of_derivatives(simulation, "model_sensitivities.c", functions, sizes)
-
-    @classmethod
-    def _of_derivatives(
-        cls, simulation: Simulation, name: str, called: Iterable[AnyFunction], sizes: Mapping[str, int]
-    ) -> StepSources:
-        """Return sources of derivatives of runs.
-
-        Parameters
-        ----------
-        simulation
-            The simulation.
-        name
-            Of the file with the functions that they call.
-        called, sizes
-            These, and sizes that the header has beside its own.
-        """
-        functions: dict[str, Operations] = {}
-        code, given = ModelCode(simulation, held=functions), list(called)
-        files = {name: code.derivatives_of_runs(given, sizes)}
-        runtime = {
-            name: text
-            for name, text in runtime_texts().items()
-            if name not in LOOP and not name.startswith(_OF_THREADS)
-        }
-        own = {"operations.h": operations_header(), **interface_source(exchange=None)}
-        length = sum(each.length for each in given)
-        return cls({"model.h": code.header(), **files, **runtime, **own}, functions, length)
 
     @classmethod
     def kept(cls, to_dict: dict[str, Any]) -> StepSources:
@@ -229,7 +170,7 @@ def fmu_sources(
         left_out = left_out | FLOW.keys()
 
     def chosen(name: str) -> bool:
-        return name not in left_out and not name.startswith((*others, *_OF_ENSEMBLES, *_OF_DERIVATIVES))
+        return name not in left_out and not name.startswith((*others, *_OF_ENSEMBLES))
 
     both = exchange is not None and exchange.beside_steps
     more = {**({"model_flow.c": code.flow} if both else {}), "model_rest.c": code.rest}
@@ -258,7 +199,7 @@ def ensemble_sources(simulation: Simulation, lanes: int, *, vector_mathematics: 
     code = ModelCode(simulation, ensemble=True, errors=errors)
     files = _sources(
         code,
-        lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_DERIVATIVES)),
+        lambda name: not name.startswith((*_LAYERS, *_EXCHANGE)),
         {"model_rest.c": code.rest, "model_lanes.c": code.lanes},
     )
     width = lane_width_source(lanes, vector_mathematics=vector_mathematics)

@@ -6,19 +6,16 @@ accelerations follow without such equations, and so do their changes; loops are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.formulations.reduced_equations import ReducedEquations
-from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.expressions import PARTS
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.tracing.workspace import AnyFunction, RecordedFunction, TracedFunction
+from mbsfmu.tracing.workspace import RecordedFunction, TracedFunction
 
 _VARIED = PARTS[: PARTS.index("references")]
 """Parts that change with what is set: references of orientations and momenta do not, these follow, those stay."""
@@ -160,39 +157,3 @@ def _placement_variation(functions: SystemFunctions) -> TracedFunction:
     placed = functions.expressions.placed(*(functions.symbol(part) for part in parts[:2]))
     along = ca.vertcat(*(functions.symbol(part) for part in parts)), ca.vertcat(*directions)
     return functions.traced("placement_variation", [ca.jtimes(value, *along) for value in placed])
-
-
-def _point_functions(simulation: Simulation) -> Iterator[AnyFunction]:
-    """Make the functions that find accelerations, multipliers and rates at points of runs."""
-    functions, equations = simulation.functions, _equations(simulation)
-    if functions.rows:
-        yield functions.closure
-    if functions.rates_by_accelerations:
-        yield functions.state_rates
-    if not equations.rates_at_once:
-        yield functions.integral_rates
-    yield from (equations.explicit, equations.motion, equations.read_all)
-
-
-def _equations(simulation: Simulation) -> ReducedEquations:
-    assert isinstance(simulation.formulation, DoubleStep)
-    return simulation.formulation.equations
-
-
-def adjoint_functions(simulation: Simulation) -> Iterator[AnyFunction]:
-    """Make the functions that adjoints of trapezoidal steps of double-step call."""
-    equations = _equations(simulation)
-    yield from _point_functions(simulation)
-    yield equations.slope
-    if equations.flow_by_accelerations:
-        yield equations.by_accelerations
-    yield from (equations.pulled_back, equations.read_back)
-
-
-def sensitivity_functions(simulation: Simulation, columns: Sequence[int], rows: Sequence[int]) -> Iterator[AnyFunction]:
-    """Make the functions that sensitivities of such steps by some parameters call, of rows of what is computed."""
-    equations = _equations(simulation)
-    yield from _point_functions(simulation)
-    yield equations.along_states(rows)
-    if columns:
-        yield equations.along_parameters(columns, rows)

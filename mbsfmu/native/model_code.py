@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import version
 
@@ -164,24 +164,6 @@ class ModelCode:
         functions = [self._in_lanes(each, helpers) for each in self._lane_functions()]
         own = {name: text for name, text in helpers.items() if name not in self._helpers_of_rest}
         return self._file(*own.values(), *functions, *self._tables.of_steps(self._simulation.solver))
-
-    def derivatives_of_runs(self, functions: Sequence[AnyFunction], sizes: Mapping[str, int]) -> str:
-        """Write what derivatives of the trapezoidal steps of double-step need; the header is written after.
-
-        Parameters
-        ----------
-        functions
-            What they call (`derivative_code.adjoint_functions` or `sensitivity_functions`).
-        sizes
-            What the header has beside its own.
-        """
-        system = self._system
-        self._sizes["COMPUTED"] = len(system.outputs) + 3 * len(system.coordinates) + len(system.states)
-        self._sizes["COMPUTED"] += len(system.integrals)
-        self._sizes |= sizes
-        helpers: dict[str, str] = {}
-        written = [self._code(each, helpers) for each in functions]
-        return self._file(*self._once(helpers), *written)
 
     def _in_lanes(self, function: TracedFunction, helpers: dict[str, str]) -> str:
         operations = Operations.of(function, helpers)

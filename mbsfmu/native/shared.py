@@ -244,10 +244,6 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "lift": ("COORDINATES", "CONSTRAINTS"),
     "independent_velocities": ("COORDINATES",),
     "independent_accelerations": ("COORDINATES",),
-    # rows of the adjoint of steps
-    "by_load": ("FREEDOM",),
-    "by_flow": ("POINT",),
-    "by_read": ("COMPUTED",),
     # penalty and projections
     "penalty": (),
     "correction_numbers": ("CORRECTION_NUMBERS",),

@@ -228,8 +228,7 @@ def test_steps_of_the_commands(tmp_path: Path) -> None:
     optimize = ["optimize", str(model), "--minimize", "b.displacement", "--free", "sp.stiffness=1e5:4e5"]
     for call in (fit, optimize):
         for option, value, match in (
-            ("--solver", "rk4", "differentiates steps of the solvers trapezoidal, rodas4, rodas5p"),
-            ("--formulation", "dca-alm", "differentiates steps of double-step, penalty, dca, hdca"),
+            ("--solver", "rk4", "takes steps of the solvers trapezoidal, rodas4, rodas5p"),
             ("--step", "-1", "the step is -1 s; it must be positive"),
             ("--rtol", "0", "the relative tolerance is 0"),
         ):
@@ -241,5 +240,20 @@ def test_steps_of_the_commands(tmp_path: Path) -> None:
     assert "solver is refused: their.fmu is an FMU, which makes steps of its own; --step is taken" in str(
         refused.exception
     )
-    with pytest.raises(InputError, match=r"steps of 'penalty' by the solver trapezoidal, and not by 'rodas5p'"):
-        oscillator().sensitivities(["sp.stiffness"], formulation="penalty", solver="rodas5p")
+
+
+@pytest.mark.parametrize("formulation", ["penalty", "dca", "hdca", "dca-alm"])
+def test_other_formulations_are_refused_by_one_sentence(formulation: str) -> None:
+    """The motion that they compute is differentiated without their names."""
+    model, names, chosen = oscillator(), ["sp.stiffness"], {"formulation": formulation}
+    bounds = {"sp.stiffness": (1e5, 4e5)}
+    for call in (
+        lambda: model.sensitivities(names, **chosen),
+        lambda: model.gradient("b.displacement", names, **chosen),
+        lambda: model.fit(log(), bounds, **chosen),
+        lambda: model.optimize("b.displacement", bounds, **chosen),
+        lambda: model.ensemble({"sp.stiffness": [1e5, 2e5]}, **chosen),
+        lambda: model.linearize(**chosen),
+    ):
+        with pytest.raises(InputError, match=f"of 'double-step', .* leave out the formulation '{formulation}'"):
+            call()

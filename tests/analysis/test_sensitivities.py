@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from differentiated_cases import CASES
 from driven_crank import driven_crank
 from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START, STIFFNESS, oscillator
 
@@ -15,9 +16,10 @@ import mbsfmu
 from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
 from mbsfmu import CoupledModel, InputError, LeastSquares, SimulationError, SineSignal
 from mbsfmu.analysis.recorded_run import RecordedRun
+from mbsfmu.analysis.run_points import regular
 from mbsfmu.analysis.sensitivities import DifferentiableRun, computed_variables, parameter_places
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.native import sensitivity_library
+from mbsfmu.native import many_points
 
 STEP = 1e-3
 COMPLEX = 1e-30
@@ -40,14 +42,20 @@ def trapezoidal_oscillator(stop: float, forces: Any = FORCES, mass: Any = MASS, 
     return times, np.array(states)
 
 
-@pytest.mark.parametrize("mode", ["double-step", "compiled", "penalty", "dca", "hdca"])
-def test_an_oscillator_through_jumps_off_the_grid(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def compile_at_points(monkeypatch: pytest.MonkeyPatch, *, compiled: bool) -> None:
+    """Have functions at points compiled at once, or never."""
+    monkeypatch.setattr(many_points, "_NOTICED", -1.0 if compiled else 1e9)
+    monkeypatch.setattr(many_points, "_PATIENCE", (-1.0, 0.0))
+    many_points._evaluated.clear()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_oscillator_through_jumps_off_the_grid(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Derivatives are those of the very steps: by the mass and by the start, to round-off; accelerations jump."""
-    monkeypatch.setattr(sensitivity_library, "_WORTH", 0 if mode == "compiled" else 10**9)
+    compile_at_points(monkeypatch, compiled=compiled)
     model, names = oscillator(), ["slider.mass", "slider.displacement_start"]
     outputs = ["*slider.displacement", "*slider.acceleration"]
-    formulation = "double-step" if mode == "compiled" else mode
-    found = model.sensitivities(names, outputs, stop=1.2, formulation=formulation, newton_tolerance=1e-13)
+    found = model.sensitivities(names, outputs, stop=1.2, newton_tolerance=1e-13)
     times, by_mass = trapezoidal_oscillator(1.2, mass=MASS + COMPLEX * 1j)
     by_start = trapezoidal_oscillator(1.2, start=START + COMPLEX * 1j)[1]
     np.testing.assert_allclose(found.time, times, atol=1e-12)
@@ -64,12 +72,11 @@ def test_an_oscillator_through_jumps_off_the_grid(mode: str, monkeypatch: pytest
     assert found.parameter_units == ("kg", "m")
 
 
-@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
-def test_the_gradient_by_samples_of_an_input(formulation: str) -> None:
+def test_the_gradient_by_samples_of_an_input() -> None:
     """A force that is another one between two jumps changes both ends of all steps there."""
     model = oscillator()
     motor, mass = "*motor.force", "slider.mass"
-    found = model.gradient("slider.displacement", [mass], [motor], stop=1.0, formulation=formulation)
+    found = model.gradient("slider.displacement", [mass], [motor], stop=1.0)
     (by_samples,) = found.inputs.values()
     moved = trapezoidal_oscillator(1.0, (FORCES[0], FORCES[1] + COMPLEX * 1j, FORCES[2]))[1][-1, 0].imag / COMPLEX
     inside = (found.time > JUMPS[1] + 1e-9) & (found.time < 1.0 - 1e-9)
@@ -84,7 +91,7 @@ def test_the_gradient_by_samples_of_an_input(formulation: str) -> None:
     exact = trapezoidal_oscillator(1.0, mass=MASS + COMPLEX * 1j)[1][-1].imag / COMPLEX
     assert found.parameters[mass] == pytest.approx(exact[0], rel=1e-9)
     # Accelerations are read at both sides of the jumps.
-    found = model.gradient("integral(slider.acceleration)", [mass], stop=1.0, formulation=formulation)
+    found = model.gradient("integral(slider.acceleration)", [mass], stop=1.0)
     assert found.parameters[mass] == pytest.approx(exact[1], rel=1e-9)
 
 
@@ -189,128 +196,123 @@ def test_gradients_through_the_valve_by_differences(four_bar: Any, of: str, name
         ("pendulum-3", "link_3.angular_acceleration", 0.2),
     ],
 )
-def test_compiled_adjoints_are_those_of_numpy(
-    model: str, of: str, stop: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("options", [{"step": STEP}, {"solver": "rodas5p"}], ids=["trapezoidal", "rodas5p"])
+def test_compiled_gradients_are_those_of_the_interpreter(
+    model: str, of: str, stop: float, options: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In C and by CasADi's interpreter: jumps of the valve, other independent coordinates, and a tree."""
+    """Jumps of the valve, other independent coordinates, and a tree, without a compiler and with one."""
     found = mbsfmu.models.built_in(model)
     inputs = [each.name for each in found.simulation().functions.system.inputs]
     names = ["gravity.y", *(["boom.mass", "pump.pressure", "V3.initial_pressure"] if inputs else [])]
-    gradients = [found.gradient(of, names, inputs, stop=stop)]
-    monkeypatch.setenv("MBSFMU_COMPILED", "0")
-    gradients.append(found.gradient(of, names, inputs, stop=stop))
-    assert gradients[0].value == pytest.approx(gradients[1].value, rel=1e-9)
+    gradients = []
+    for compiled in (True, False):
+        compile_at_points(monkeypatch, compiled=compiled)
+        gradients.append(found.gradient(of, names, inputs, stop=stop, **options))
+    assert gradients[0].value == pytest.approx(gradients[1].value, rel=1e-12)
     for name, derivative in gradients[1].parameters.items():
-        assert gradients[0].parameters[name] == pytest.approx(derivative, rel=1e-7), name
+        assert gradients[0].parameters[name] == pytest.approx(derivative, rel=1e-9), name
     for name, derivatives in gradients[1].inputs.items():
         scale = np.max(np.abs(derivatives))
         assert scale > 0.0
-        np.testing.assert_allclose(gradients[0].inputs[name], derivatives, atol=1e-7 * scale)
+        np.testing.assert_allclose(gradients[0].inputs[name], derivatives, atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize(
     ("model", "names", "stop"),
     [
         ("four-bar", ["valve.flow_coefficient", "boom.mass", "V3.initial_pressure", "boom.C.along"], 1.04),
-        ("loop-8", ["gravity.y", "link_1.mass"], 0.96),
-        ("pendulum-3", ["gravity.y", "link_2.mass"], 0.2),
         ("stewart-platform", ["plate.inertia_xx", "plate.joint_0.x"], 0.05),
         ("driven-crank", ["rod.mass", "crank.length"], 0.1),
     ],
 )
-def test_compiled_sensitivities_are_those_of_numpy(
+def test_compiled_sensitivities_are_those_of_the_interpreter(
     model: str, names: list[str], stop: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Jumps of the valve, other independent coordinates, a tree, references of orientations, and work of a motion.
-
-    Once where NumPy has made the run, once in C.
-    """
+    """Jumps of the valve, references of orientations, and work of a motion, of all that is computed."""
     made = driven_crank() if model == "driven-crank" else mbsfmu.models.built_in(model)
     simulation = made.differentiated_steps("a test", {"solver": "trapezoidal"}).any
     computed = computed_variables(simulation)
     chosen, rows = parameter_places(simulation, names), list(range(len(computed)))
     kept = [row for row in rows if computed[row].name != "energy.drift"]  # a difference of large numbers
     found = []
-    for worth in (10**9, 0, 0):
-        monkeypatch.setattr(sensitivity_library, "_WORTH", worth)
+    for compiled in (False, True):
+        compile_at_points(monkeypatch, compiled=compiled)
         simulation.reset()
         run = DifferentiableRun(simulation, stop, kept)
         found.append([run.begin, run.end, *run.slopes(chosen)])
-    assert sensitivity_library.library_of_points(simulation) is not None
-    for other in found[1:]:
-        for exact, each in zip(found[0], other, strict=True):
-            scale = np.abs(exact).max(axis=0)
-            assert np.count_nonzero(scale)
-            # Sums of powers cancel, and what is zero is round-off of the largest.
-            assert np.all(np.abs(each - exact).max(axis=0) <= 1e-6 * scale + 1e-13 * scale.max())
+        assert compiled == any(each.library is not None for each in many_points._evaluated.values())
+    for exact, each in zip(*found, strict=True):
+        scale = np.abs(exact).max(axis=0)
+        assert np.count_nonzero(scale)
+        # Sums of powers cancel, and what is zero is round-off of the largest.
+        assert np.all(np.abs(each - exact).max(axis=0) <= 1e-6 * scale + 1e-13 * scale.max())
 
 
-def test_libraries_are_made_for_what_is_asked_and_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of runs add up; other rows need another library; without a compiler NumPy goes on, with a warning."""
-    simulation = mbsfmu.models.built_in("pendulum-3").differentiated_steps("a test", {"step": 1e-3}).any
-    (chosen,), told = parameter_places(simulation, ["link_2.mass"]), []
-    made = sensitivity_library._made
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_are_those_of_the_runs(case: str) -> None:
+    """Forward against differences of fourth order of whole runs, and by the adjoint."""
+    made, parameters, outputs, stop = CASES[case]
+    model, tight = made(), {"step": STEP, "newton_tolerance": 1e-13}
+    found = model.sensitivities(list(parameters), outputs, stop=stop, **tight)
+    simulation = model.simulation(formulation="double-step", solver="trapezoidal", **tight)
+    for column, (name, share) in enumerate(parameters.items()):
+        value, ends = simulation.get(name), []
+        for place in (-2.0, -1.0, 1.0, 2.0):
+            simulation.reset()
+            simulation.set(name, value * (1.0 + place * share))
+            run = simulation.run(stop, output_step=stop)
+            ends.append([run[each][-1] for each in outputs])
+        expected = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0 @ np.array(ends) / (share * value)
+        np.testing.assert_allclose(found.derivatives[-1, :, column], expected, rtol=1e-6, err_msg=name)
+    for row, of in enumerate(outputs[:2]):
+        gradient = model.gradient(of, list(parameters), stop=stop, **tight)
+        np.testing.assert_allclose(list(gradient.parameters.values()), found.derivatives[-1, row], rtol=1e-7)
 
-    def counted(*given: Any) -> Any:
-        told.append(given[2])
-        return made(*given)
 
-    def slopes(rows: list[int]) -> Any:
+def test_functions_are_compiled_when_the_interpreter_has_taken_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for a single run, and never again where the compiler fails, which is told."""
+    simulation = mbsfmu.models.built_in("pendulum-3").differentiated_steps("a test", {"step": STEP}).any
+    chosen = parameter_places(simulation, ["link_2.mass"])
+
+    def slopes() -> Any:
         simulation.reset()
-        return DifferentiableRun(simulation, 0.1, rows).slopes([chosen])[1]
+        return DifferentiableRun(simulation, 0.1, [0, 1]).slopes(chosen)[1]
 
-    monkeypatch.setattr(sensitivity_library, "_made", counted)
-    monkeypatch.setattr(sensitivity_library, "_WORTH", 150)
-    first = slopes([0, 1])
-    assert not told
-    np.testing.assert_allclose(slopes([0, 1]), first, rtol=1e-7, atol=1e-12)
-    assert told == [[0, 1]]
-    np.testing.assert_allclose(slopes([1]), first[:, 1:], rtol=1e-7, atol=1e-12)
-    assert told == [[0, 1], [1]]
-
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **__: Any) -> Any:
+        asked.append(1)
         raise CompilerError("no space left")
 
+    asked: list[int] = []
     warned: list[str] = []
-    monkeypatch.setattr(sensitivity_library, "warn_once", warned.append)
-    monkeypatch.setattr(sensitivity_library.StepSources, "of_sensitivities", broken)
-    np.testing.assert_allclose(slopes([0]), first[:, :1], rtol=1e-7, atol=1e-12)
-    assert warned == ["no space left; sensitivities are not compiled, NumPy finds them"]
+    monkeypatch.setattr(many_points, "warn_once", warned.append)
+    monkeypatch.setattr(many_points, "kept_library", lambda _: None)
+    monkeypatch.setattr(many_points, "compile_library", broken)
+    monkeypatch.setattr(many_points, "_libraries", {})
+    first = slopes()
+    assert not asked
+    monkeypatch.setattr(many_points, "_NOTICED", 0.0)
+    monkeypatch.setattr(many_points, "_PATIENCE", (1e9, 0.0))
+    slopes()
+    assert not asked
+    monkeypatch.setattr(many_points, "_PATIENCE", (1e-9, 0.0))
+    np.testing.assert_array_equal(slopes(), first)
+    assert set(warned) == {"no space left; derivatives are not compiled, CasADi's interpreter finds them"}
+    tried = len(asked)
+    np.testing.assert_array_equal(slopes(), first)
+    assert len(asked) == tried > 2
 
 
 @pytest.mark.parametrize(("model", "name"), [("pendulum-3", "mass"), ("loop-4", "length")])
-def test_a_point_that_is_singular_is_told(model: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without masses, and without lengths of a loop: compiled code stops at the first point, and spends its time."""
-    monkeypatch.setattr(sensitivity_library, "_WORTH", 0)
-    simulation = mbsfmu.models.built_in(model).differentiated_steps("a test", {"step": 1e-3}).any
+def test_a_point_that_is_singular_is_told(model: str, name: str) -> None:
+    """Without masses, and without lengths of a loop."""
+    simulation = mbsfmu.models.built_in(model).differentiated_steps("a test", {"step": STEP}).any
     names = [each.name for each in simulation.functions.system.parameters]
-    DifferentiableRun(simulation, 0.01, [0]).slopes([0])
-    library = sensitivity_library.library_of_points(simulation)
-    assert library is not None
-    spent = library.seconds
-    simulation.reset()
-    run = RecordedRun(simulation, 0.01, [0], library)
-    assert library.seconds > spent > 0.0
-    arrays = run.reduced.arrays
+    states = RecordedRun(simulation, 0.01, [0]).equations.states
     singular = [index for index, each in enumerate(names) if name in each or "inertia" in each]
-    arrays.values["parameters"][singular] = 0.0
-    count = len(run.points.steps)
-    motion, read = np.zeros((1, run.equations.size)), np.zeros((count, 1, 1))
-    steps = sensitivity_library.ForwardSteps(
-        first=0,
-        last=count,
-        begins=run.points.begins.astype(np.intc),
-        ends=run.points.ends.astype(np.intc),
-        sizes=run.points.steps,
-        along=np.ones((1, 1)),
-        motion=motion,
-        at_begin=read,
-        at_end=read,
-    )
-    with pytest.raises(SimulationError, match="singular at point 0 of the run"):
-        library.complete(arrays, [0])
-    with pytest.raises(SimulationError, match="singular at point 0 of the run"):
-        library.go_forward(arrays, steps)
+    states.at.constants["parameters"][singular] = 0.0
+    states.at.points.values.pop("basis", None)
+    with pytest.raises(SimulationError, match="singular at a point of the run"), regular():
+        states.complete([0])
 
 
 def test_coordinates_that_are_chosen_anew() -> None:

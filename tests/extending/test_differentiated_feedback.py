@@ -11,19 +11,18 @@ from looping import GIVEN, SLOPE, Feeling, Gain, Tank
 from oscillator_in_closed_form import DAMPING, MASS, START, STIFFNESS, oscillator
 
 from mbsfmu import CoupledModel
-from mbsfmu.native import sensitivity_library
+from mbsfmu.native import many_points
 
 COMPLEX, STEP, STOP = 1e-30, 1e-3, 0.2
 ADDED, LAG, SQUARE = 1.5, 0.01, -0.5
 
 
-@pytest.fixture(params=["double-step", "compiled", "dca", "hdca"])
+@pytest.fixture(params=[True, False], ids=["compiled", "interpreted"])
 def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Options of each formulation; of double-step in compiled code, too."""
-    compiled = request.param == "compiled"
-    monkeypatch.setattr(sensitivity_library, "_WORTH", 0 if compiled else 10**9)
-    formulation = "double-step" if compiled else request.param
-    return {"formulation": formulation, "stop": STOP, "step": STEP, "newton_tolerance": 1e-13}
+    """Options of a run, with functions that are compiled at once or never."""
+    monkeypatch.setattr(many_points, "_NOTICED", -1.0 if request.param else 1e9)
+    monkeypatch.setattr(many_points, "_PATIENCE", (-1.0, 0.0))
+    return {"stop": STOP, "step": STEP, "newton_tolerance": 1e-13}
 
 
 def felt(mass: Any = MASS, added: Any = ADDED) -> tuple[Any, Any]:

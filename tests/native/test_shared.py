@@ -94,7 +94,6 @@ def test_only_its_own_file_asks_for_what_a_formulation_chooses(formulation: str)
     asking = {file for file, text in RUNTIME.items() for word in needs.choices if re.search(rf"\b{word}\b", text)}
     included = {file: set(re.findall(r'#include "([\w.]+)"', text)) for file, text in RUNTIME.items()}
     others = set().union(*(files for file, files in included.items() if file != needs.file))
-    # Derivatives of steps, and steps in lanes, are programs of their own for double-step.
-    asking -= {"adjoint.c", "run_points.c", "sensitivities.c", "lane_adaptive_steps.c"}
+    asking -= {"lane_adaptive_steps.c"}  # steps in lanes are a program of their own for double-step
     assert asking <= {needs.file} | (included[needs.file] - others)
     assert [file for file, text in RUNTIME.items() if f'#include "{needs.file}"' in text] == []

@@ -321,8 +321,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         "energy.kinetic has no start value that could be given; those that have one are",
     ),
     ({"inputs": {"beam.mass": [1.0]}}, "there is no input 'beam.mass'"),
-    ({"parameters": {"beam.mass": [1.0]}, "solver": "rk45"}, "ensembles have the solver 'trapezoidal' or 'rodas4'"),
-    ({"parameters": {"beam.mass": [1.0]}, "formulation": "dca"}, "ensembles have the formulation 'double-step' only"),
+    (
+        {"parameters": {"beam.mass": [1.0]}, "solver": "rk45"},
+        "an ensemble takes steps of the solvers trapezoidal, rodas4",
+    ),
+    (
+        {"parameters": {"beam.mass": [1.0]}, "formulation": "dca"},
+        "an ensemble takes the independent coordinates of 'double-step'",
+    ),
     ({"parameters": {"beam.mass": [1.0]}, "iterations": 3}, "iterations has no effect in an ensemble"),
 ]
 

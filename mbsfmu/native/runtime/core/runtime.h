@@ -11,24 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PIECE: of a function that is long because it is generated; compilers must not put it together again.
- * FLAT: a function that is to be compiled anew for the sizes at each place where it is called. */
-#if defined(__GNUC__)
-#define PIECE __attribute__((noinline))
-#define FLAT inline __attribute__((always_inline))
-#elif defined(_MSC_VER)
-#define PIECE __declspec(noinline)
-#define FLAT __forceinline
-#else
-#define PIECE
-#define FLAT
-#endif
-
 /* The same of sizes that a compiler must know. */
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
-#include "extrema.h"
-#include "loop_solver.h"
+#include "generated.h"
 #include "visibility.h"
 #if WORK
 #include "tables.h"

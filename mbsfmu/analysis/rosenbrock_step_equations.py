@@ -193,7 +193,7 @@ class RosenbrockStepEquations(StepEquations):
         """
         share = self._inputs.share[readings, None]
         bent = np.zeros((len(readings), self._method.stages))
-        for row in self._method.interpolants[::-1]:
+        for row in self._method.interpolation[::-1]:
             bent = row + share * bent
         return share * weights + share * (1.0 - share) * bent, self._inputs.step[readings]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.integration.error_measure import LARGE_ERROR, LEFT_OUT
+from mbsfmu.integration.error_measure import LARGE_ERROR
+from mbsfmu.modelling.ranges import LEFT_OUT, percent
 from mbsfmu.tracing.workspace import Floats
 
 _LOGGER = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class DerivativeErrors:
         if self.largest <= LARGE_ERROR:
             return ""
         of, by = self.worst
-        size = f"{100.0 * self.largest:.2g} %" if self.largest < 1.0 else "as much as it is"
+        size = percent(self.largest) if self.largest < 1.0 else "as much as it is"
         causes = f", for {' and '.join(self.causes)}" if self.causes else ""
         since = f" from t = {self.time:.6g} s on" if np.isfinite(self.time) else ""
         return f"the derivative of {of} by {by} is uncertain by {size}{since} with {self.steps}{causes}: {remedy}"

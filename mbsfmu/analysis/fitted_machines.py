@@ -17,7 +17,7 @@ from mbsfmu.analysis.derivative_steps import DerivativeSteps, recorded_rows
 from mbsfmu.analysis.sensitivities import DifferentiableRun, DifferentiatedOutputs, computed_variables
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.modelling.measured_numbers import Bounds, is_plain
-from mbsfmu.modelling.variables import Variable, out_of_range
+from mbsfmu.modelling.variables import Variable, out_of_range, with_unit
 from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -291,11 +291,14 @@ def checked_interval(variable: Variable, given: Bounds) -> tuple[float, float]:
     Of `140:220 bar` the first is in the unit of the variable by the rule for numbers, and meant otherwise.
     """
     name = variable.name
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
+        raise InputError(f"{name} is to lie within {given!r}; give a least and a greatest value, as (1e7, 2e7)")
     if all(isinstance(each, str) for each in given) and len({is_plain(str(each)) for each in given}) > 1:
         raise InputError(f"{name} is to lie between '{given[0]}' and '{given[1]}'; write the unit with both")
     low, high = (variable.number(each) for each in given)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
+        ends = " and ".join(with_unit(each, variable) for each in (low, high))
+        raise InputError(f"{name} is to lie between {ends}; give a smaller and a greater finite number")
     return low, high
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.physical_units import combined
 from mbsfmu.tracing.workspace import Floats
 
 
@@ -102,7 +103,10 @@ class Integral(Measure):
 
     def unit(self, output_unit: str) -> str:
         """Return the unit of the output to its power, by time."""
-        return f"({output_unit}){self.power}.s"
+        try:
+            return combined((output_unit, self.power), ("s", 1))
+        except InputError:  # of an FMU, in a unit that is not of the SI
+            return f"({output_unit}){self.power if self.power > 1 else ''}.s"
 
 
 @dataclass(frozen=True)

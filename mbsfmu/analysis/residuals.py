@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from mbsfmu.modelling.ranges import percent
 from mbsfmu.tracing.workspace import Floats
 
 Loss = Literal["linear", "soft_l1", "huber", "cauchy"]
@@ -190,7 +191,7 @@ def _cause(signal: FitSignal, alone: bool) -> tuple[str, bool]:
         return f"a delay of the sensor of {lag:.3g} s explains them: {advice}", True
     remainder, (gain,) = _without(residuals, deviation[:, None])
     if _independent(remainder):
-        return f"a gain of the sensor that is off by {100.0 * gain:.2g} % explains them: calibrate the data", True
+        return f"a gain of the sensor that is off by {percent(gain)} explains them: calibrate the data", True
     motion = np.stack([one, deviation, rate, rate * np.abs(rate), np.gradient(rate, signal.times)], axis=1)
     remainder, _ = _without(residuals, motion)
     explained = 1.0 - float(np.sum(remainder**2) / np.sum(residuals**2))

@@ -13,6 +13,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling import Data, DataError, closest_match
+from mbsfmu.modelling.variables import Variable
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class Number(Option):
     def taken(self, name: str, value: Any) -> float:
         """Return the validated number; calls from Python may pass anything."""
         called = self.words(name)
+        if isinstance(value, str) and self.unit:
+            value = Variable(f"the {called}", unit=self.unit).number(value)
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
             raise InputError(f"the {called} is {value!r}; it must be a number")
         number = float(value)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.modelling.variables import Variable
 
 try:
     import resource
@@ -41,6 +42,17 @@ need. Nothing depends on it.
 
 _UNKNOWN_MEMORY = 16e9  # bytes, where the machine does not tell
 _OF_MEMORY = 0.5  # that rows may take: what is made of them takes nearly as much again
+
+
+def time_in_s(value: float | str, what: str) -> float:
+    """Return a time in s, converted where it is a text with a unit of its own, as `200 ms`; refuse what is no number.
+
+    Raises
+    ------
+    InputError
+        When it is none; the sentence says what it is of.
+    """
+    return value if type(value) is float else float(Variable(f"the {what}", unit="s").number(value))
 
 
 def resolution(*times: float) -> float:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
-import numpy as np
 
 from mbsfmu.analysis.fmu_linearization import linearize, root_locus_of_fmus
 from mbsfmu.analysis.linear_system import SUFFIXES, Mode
@@ -27,10 +25,11 @@ from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.modelling.measured_numbers import ColumnValues, with_common_unit
+from mbsfmu.studies.points import parse_values
 
 _NAMED = 3
 """Number of states in a row of the table."""
+
 _LEAST = 0.05
 """Least participation of a listed state."""
 
@@ -150,17 +149,10 @@ def _of_fmus(
 def _varied(text: str) -> tuple[str, Sequence[float | str]]:
     """Parse a parameter and its values, such as boom.mass=100:500:20 or pump.pressure=100 bar:200 bar:20."""
     name, values = assignment(text)
-    parts = values.split(":")
-    if len(parts) != 3 or not parts[2].isdigit() or int(parts[2]) < 2:
-        raise InputError(f"--vary {text} is refused: it must read NAME=A:B:N, with two values at least")
-    try:
-        (low, high), unit = with_common_unit(parts[:2])
-    except ValueError as error:
-        raise InputError(f"--vary {name}: {error}") from None
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise InputError(f"--vary {name}: {parts[0]} and {parts[1]} must be finite")
-    values = np.linspace(low, high, int(parts[2])).tolist()
-    return name, ColumnValues(values, unit) if unit else values
+    found = parse_values(values)
+    if len(found) < 2:
+        raise InputError(f"--vary {text} is refused: it must have two values at least")
+    return name, found
 
 
 def _print_locus(locus: RootLocus) -> None:

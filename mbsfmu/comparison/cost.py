@@ -14,6 +14,7 @@ from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import RESOLUTION, cheapest_runs
 from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.modelling.ranges import percent
 
 ITERATING = "newton-linear"
 """The algorithm that couples stiff FMUs with the largest steps."""
@@ -57,7 +58,7 @@ def verdict(
     reference
         Summary of the monolithic run with its `cost`, or that of the reference run of FMUs with its `algorithm`.
     """
-    wanted = f"an error of at most {100 * accuracy:.3g} %"
+    wanted = f"an error of at most {percent(accuracy, 3)}"
     cheapest = cheapest_runs(runs, accuracy)
     if cheapest:
         loading = max(run.loading_seconds or 0.0 for run in cheapest)
@@ -68,14 +69,14 @@ def verdict(
         return f"No run reaches {wanted}: all of them diverge; {remedy(runs)}."
     nearest = min(left, key=lambda run: run.judged or 0.0)
     error = nearest.judged or 0.0
-    sentence = f"No run reaches {wanted}; nearest comes {_setting(nearest)} and {_percent(error)}"
+    sentence = f"No run reaches {wanted}; nearest comes {_setting(nearest)} and {percent(error, 3)}"
     alone = _worst(reference)[1]
     if nearest.worst_total is not None and alone > accuracy:
-        return f"{sentence}; the internal step alone costs {_percent(alone)}, so that smaller ones are needed first."
+        return f"{sentence}; the internal step alone costs {percent(alone, 3)}, so that smaller ones are needed first."
     inside = nearest.worst_inside
     if inside is not None and inside > accuracy:
         return (
-            f"{sentence}; the internal steps of the FMUs alone cost {_percent(inside)}, so that smaller ones "
+            f"{sentence}; the internal steps of the FMUs alone cost {percent(inside, 3)}, so that smaller ones "
             "(solver.step) are needed first."
         )
     slope = order.get(nearest.algorithm)
@@ -117,9 +118,9 @@ def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
     if not output:
         return ""
     of = f"{output}, of its magnitude, for it does not move" if output in reference.get("still", ()) else output
-    doubt = f"; {tight.doubt}" if tight.doubt else f", which is right to {100 * tight.worst_uncertainty:.1g} %"
+    doubt = f"; {tight.doubt}" if tight.doubt else f", which is right to {percent(tight.worst_uncertainty, 1)}"
     return (
-        f"The step of {reference['step']:.3g} s by itself costs {_percent(error)} ({of}), measured against "
+        f"The step of {reference['step']:.3g} s by itself costs {percent(error, 3)} ({of}), measured against "
         f"{tight.formulation} with {tight.solver} and a tolerance of {tight.tolerance:.1g}{doubt}."
     )
 
@@ -129,7 +130,7 @@ def reference_verdict(reference: CoupledReference) -> str:
     output = max(reference.uncertainty, key=lambda name: reference.uncertainty[name])
     return (
         f"The reference is {reference.algorithm} with a step of {reference.step:.3g} s; it is itself good to about "
-        f"{100 * reference.worst_uncertainty:.1g} % ({output}), by halving its step. {_told_apart(reference)}"
+        f"{percent(reference.worst_uncertainty, 1)} ({output}), by halving its step. {_told_apart(reference)}"
     )
 
 
@@ -165,20 +166,16 @@ def _named(cheapest: Sequence[Run]) -> str:
     unit = "of processor time per simulated second"
     if len(cheapest) == 1:
         (run,) = cheapest
-        return f"the cheapest is {_setting(run)}: {_percent(run.judged)} for {_time(run.cost)} {unit}"
-    each = [f"{_setting(run)} ({_percent(run.judged)} for {_time(run.cost)})" for run in cheapest]
+        return f"the cheapest is {_setting(run)}: {percent(run.judged or 0.0, 3)} for {_time(run.cost)} {unit}"
+    each = [f"{_setting(run)} ({percent(run.judged or 0.0, 3)} for {_time(run.cost)})" for run in cheapest]
     return (
         f"the cheapest are {', '.join(each[:-1])} and {each[-1]} {unit}, a tie: their costs differ by less than "
-        f"{100 * (RESOLUTION - 1):.0f} %, or by less than repetitions tell"
+        f"{percent(RESOLUTION - 1)}, or by less than repetitions tell"
     )
 
 
 def _setting(run: Run) -> str:
     return f"{run.algorithm} with a step of {run.step:.3g} s"
-
-
-def _percent(share: float | None) -> str:
-    return f"{100 * (share or 0.0):.3g} %"
 
 
 def _time(seconds: float | None) -> str:

@@ -14,6 +14,7 @@ from mbsfmu.comparison.internal_steps import InternalSteps
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import SHARE, divides
 from mbsfmu.cosim import CosimulationError, CosimulationResult
+from mbsfmu.modelling.ranges import percent
 from mbsfmu.modelling.variables import Variable
 
 ENOUGH = 0.1
@@ -229,13 +230,13 @@ class _Search:
         if not converges and worst > SHARE * self._accuracy:
             doubt = (
                 f"the reference does not converge: with {self._algorithm}, halving the step from {2 * made.step:.3g} "
-                f"to {made.step:.3g} s changes {output} by {100 * change:.2g} % of its range, and the halving before "
-                f"changed an output by {100 * earlier:.2g} %"
+                f"to {made.step:.3g} s changes {output} by {percent(change)} of its range, and the halving before "
+                f"changed an output by {percent(earlier)}"
             )
         elif worst > ENOUGH * self._accuracy:
             doubt = (
                 f"the reference itself ({self._algorithm} with a step of {made.step:.3g} s) is good to about "
-                f"{100 * worst:.2g} % of {output} only"
+                f"{percent(worst)} of {output} only"
             )
         cost = made.seconds / (float(made.result.time[-1]) - float(made.result.time[0]))
         found = CoupledReference(

@@ -11,8 +11,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.runs.master import output_scale
+from mbsfmu.cosim.runs.master import output_scales
 from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.modelling.ranges import compared_ranges
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class ReferenceRun:
     scales
         What errors are shares of: each output's range; its magnitude where it does not move but for round-off, and what
         is usual for it where it stays at zero.
+    sizes
+        Sizes of the vectors that outputs are components of, which count where an output hardly varies.
     references
         Each output as `system.variable`, by which every run has it, whatever its own name for it is.
     """
@@ -35,14 +38,17 @@ class ReferenceRun:
     time: NDArray[np.float64]
     outputs: Mapping[str, NDArray[np.float64]]
     scales: Mapping[str, float]
+    sizes: Mapping[str, float]
     references: Mapping[str, str]
 
     @classmethod
     def of(cls, run: Trajectory, nominals: Mapping[str, float], references: Mapping[str, str]) -> Self:
         """Return the outputs of a run that have a nominal value, with their ranges."""
         outputs = {name: run[name] for name in nominals}
-        scales = {name: output_scale(values, nominals[name]) for name, values in outputs.items()}
-        return cls(run.time, outputs, scales, {name: references[name] for name in nominals})
+        scales, sizes = (
+            dict(zip(outputs, each.tolist(), strict=True)) for each in output_scales(outputs, run, nominals)
+        )
+        return cls(run.time, outputs, scales, sizes, {name: references[name] for name in nominals})
 
     @property
     def still(self) -> list[str]:
@@ -56,9 +62,10 @@ class ReferenceRun:
 
     def save(self, path: Path) -> None:
         """Write it to a NumPy archive."""
-        values, scales = np.column_stack(list(self.outputs.values())), np.array(list(self.scales.values()))
+        values = np.column_stack(list(self.outputs.values()))
+        scales, sizes = (np.array(list(each.values())) for each in (self.scales, self.sizes))
         names, references = np.array(list(self.outputs)), np.array([self.references[name] for name in self.outputs])
-        np.savez(path, time=self.time, names=names, references=references, values=values, scales=scales)
+        np.savez(path, time=self.time, names=names, references=references, values=values, scales=scales, sizes=sizes)
 
     def same_of(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, NDArray[np.float64]]:
         """Return the same outputs of another run, each of shape (number of its times,).
@@ -89,8 +96,13 @@ class ReferenceRun:
 
         Arguments as for `same_of`.
         """
-        deviations = self.deviations(run, names)
-        return {name: float(np.max(np.abs(values)) / self.scales[name]) for name, values in deviations.items()}
+        return self.relative(self.deviations(run, names))
+
+    def relative(self, deviations: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
+        """Return the largest deviation of each output over time, relative to its scale."""
+        largest = np.array([np.max(np.abs(deviations[name])) for name in self.outputs])
+        scales, sizes = (np.array(list(each.values())) for each in (self.scales, self.sizes))
+        return dict(zip(self.outputs, (largest / compared_ranges(largest, scales, sizes)).tolist(), strict=True))
 
 
 @lru_cache(maxsize=8)
@@ -99,10 +111,11 @@ def load_reference(path: Path) -> ReferenceRun:
     with np.load(path) as archive:
         names = archive["names"].tolist()
         outputs = dict(zip(names, archive["values"].T, strict=True))
-        scales, references = archive["scales"].tolist(), archive["references"].tolist()
+        scales, sizes, references = (archive[each].tolist() for each in ("scales", "sizes", "references"))
         return ReferenceRun(
             archive["time"],
             outputs,
             dict(zip(names, scales, strict=True)),
+            dict(zip(names, sizes, strict=True)),
             dict(zip(names, references, strict=True)),
         )

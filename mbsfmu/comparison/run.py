@@ -10,13 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from mbsfmu.base.muted import muted
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.curves import RunCurves, curves_of
 from mbsfmu.comparison.reference import ReferenceRun, load_reference
 from mbsfmu.cosim import CosimulationError, CosimulationResult
+from mbsfmu.modelling.ranges import percent
 
 LOST = 1.0
 """Error relative to the reference's range above which a run counts as diverged."""
@@ -253,10 +252,7 @@ def _parted_errors(
         return unknown, unknown
     own, others = reference.same_of(result), reference.same_of(refined)
     rows = min(len(result.time), len(refined.time))
-    inside = {
-        name: float(np.max(np.abs(own[name][:rows] - others[name][:rows])) / scale)
-        for name, scale in reference.scales.items()
-    }
+    inside = reference.relative({name: own[name][:rows] - others[name][:rows] for name in own})
     return reference.errors(refined), inside
 
 
@@ -282,7 +278,7 @@ def lost_output(errors: Mapping[str, float], still: Collection[str]) -> str:
     """
     lost = next((output for output, error in errors.items() if not error <= LOST), "")
     of = "magnitude, where it does not move" if lost in still else "range"
-    return f"{lost} is off by {100 * errors[lost]:.0f} % of its {of}" if lost else ""
+    return f"{lost} is off by {percent(errors[lost])} of its {of}" if lost else ""
 
 
 def _label(algorithm: str, step: float) -> str:

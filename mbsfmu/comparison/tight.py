@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import SAME_TIME
 from mbsfmu.comparison.reference import ReferenceRun
@@ -17,6 +15,7 @@ from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.integration.rosenbrock_methods import RODAS5P
+from mbsfmu.modelling.ranges import percent
 from mbsfmu.simulation.simulation import Simulation
 
 SHARE = 0.01
@@ -163,9 +162,9 @@ def _difference(outputs: Mapping[float, ReferenceRun], others: Mapping[float, Re
     """Return the largest difference of each output of two runs, relative to its range."""
     result = dict[str, float]()
     for step, reference in outputs.items():
-        for name, values in reference.outputs.items():
-            share = float(np.max(np.abs(values - others[step].outputs[name]))) / reference.scales[name]
-            result[name] = max(result.get(name, 0.0), share)
+        others_outputs = others[step].outputs
+        shares = reference.relative({name: each - others_outputs[name] for name, each in reference.outputs.items()})
+        result = {name: max(result.get(name, 0.0), share) for name, share in shares.items()}
     return result
 
 
@@ -174,7 +173,7 @@ def _doubt(uncertainty: Mapping[str, float], tolerance: float, accuracy: float) 
     if not output or uncertainty[output] <= SHARE * accuracy:
         return ""
     return (
-        f"the tight run itself is certain to {100 * uncertainty[output]:.2g} % only: by so much {output} differs "
+        f"the tight run itself is certain to {percent(uncertainty[output])} only: by so much {output} differs "
         f"between tolerances of {tolerance / FINER:.1g} and {tolerance:.1g}"
     )
 

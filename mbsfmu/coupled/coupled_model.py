@@ -25,6 +25,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.higher_functions import provided
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.base.muted import each_once
+from mbsfmu.base.times import time_in_s
 from mbsfmu.coupled.ensemble import Driving, Ensemble
 from mbsfmu.coupled.machine_values import Values
 from mbsfmu.coupled.model_fit import fit_model, with_parameters
@@ -47,7 +48,7 @@ from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
-from mbsfmu.systems.model_systems import check_variables, coupled_system
+from mbsfmu.systems.model_systems import check_variables, coupled_system, starting_variables, systems_of
 
 _SOLVERS = (Trapezoidal.name, *Rosenbrock.names)
 """Of runs that are differentiated, and of ensembles."""
@@ -72,12 +73,12 @@ class CoupledModel(ModelData):
         start = data.get("start") if isinstance(data, Mapping) else None
         if not isinstance(start, Mapping) or not any(isinstance(each, str) for each in start.values()):
             return data
-        known = cls(**{**data, "start": {}}).system().settable()
+        known = starting_variables(systems_of(cls(**{**data, "start": {}}), absolute=False))
         found = dict(start)
         for name, value in start.items():
-            if isinstance(value, str) and name in known:
-                try:
-                    found[name] = known[name].number(value, f"start.{name}")
+            if isinstance(value, str):
+                try:  # what is not known is refused by its name behind this
+                    found[name] = known[name].number(value, f"start.{name}") if name in known else 0.0
                 except InputError as error:
                     raise ValueError(str(error)) from None
         return {**data, "start": found}
@@ -247,6 +248,7 @@ class CoupledModel(ModelData):
         SimulationError
             When the run to the time fails.
         """
+        at = time_in_s(at, "time")
         simulation = self._analysed("linearization", given, compiled=at > 0.0)
         return linearize(simulation, at, inputs, outputs)
 
@@ -258,6 +260,7 @@ class CoupledModel(ModelData):
 
         Parameters and errors as for `linearize`, whose linear system is `system` of the result.
         """
+        at = time_in_s(at, "time")
         simulation = self._analysed("modal analysis", given, compiled=at > 0.0)
         return modal_analysis(simulation, at, inputs, outputs)
 
@@ -297,6 +300,7 @@ class CoupledModel(ModelData):
         """
         if equilibrium and at:
             raise InputError("a time and an equilibrium name two operating points; give one")
+        at = time_in_s(at, "time")
         simulation = self._analysed("a root locus", given, compiled=at > 0.0)
         variable = simulation.variable(parameter)
 
@@ -440,8 +444,9 @@ class CoupledModel(ModelData):
             When the run fails, or steps that are named are halved.
         """
         steps = self.differentiated_steps("sensitivities", given)
+        stop = time_in_s(self.stop_time if stop is None else stop, "stop time")
         with each_once():
-            return sensitivities(steps, parameters, outputs, self.stop_time if stop is None else stop)
+            return sensitivities(steps, parameters, outputs, stop)
 
     @heeding_interruptions()
     def gradient(
@@ -475,8 +480,9 @@ class CoupledModel(ModelData):
             As `sensitivities`.
         """
         steps = self.differentiated_steps("gradient", given)
+        stop = time_in_s(self.stop_time if stop is None else stop, "stop time")
         with each_once():
-            return gradient(steps, of, parameters, inputs, self.stop_time if stop is None else stop)
+            return gradient(steps, of, parameters, inputs, stop)
 
     @heeding_interruptions()
     def fit(
@@ -564,8 +570,9 @@ class CoupledModel(ModelData):
             When a run of the search fails.
         """
         steps = self.differentiated_steps("optimize", given)
+        stop = time_in_s(self.stop_time if stop is None else stop, "stop time")
         with each_once():
-            found = optimize(steps, minimize, free, subject_to, self.stop_time if stop is None else stop)
+            found = optimize(steps, minimize, free, subject_to, stop)
         return replace(found, model=with_parameters(self, steps.any, found.names, found.values))
 
     @heeding_interruptions()

@@ -17,7 +17,7 @@ from mbsfmu.base.alike import alike, how_many
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.kept_rows import default_interval, short_memory_in_words
 from mbsfmu.base.kept_warnings import KeptWarnings
-from mbsfmu.base.times import check_run, counted
+from mbsfmu.base.times import check_run, counted, time_in_s
 from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
 from mbsfmu.coupled.machine_values import (
     Values,
@@ -27,7 +27,7 @@ from mbsfmu.coupled.machine_values import (
     named_values,
     value_array,
 )
-from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
+from mbsfmu.integration.error_measure import ErrorEstimate
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.tables import optional
@@ -119,7 +119,7 @@ class Ensemble:
         named = named_values(simulation, parameters, starts)
         driven = {name: value for name, value in inputs.items() if _is_signal(value)}
         held = {name: value for name, value in inputs.items() if name not in driven}
-        numbers = {name: value_array(name, value) for name, value in {**named, **held}.items()}
+        numbers = {name: value_array(simulation, name, value) for name, value in {**named, **held}.items()}
         lengths = {name: len(value) for name, value in numbers.items() if value.ndim}
         lengths |= {name: len(value) for name, value in driven.items() if isinstance(value, Sequence)}
         self.machines = _common_length(lengths)
@@ -200,12 +200,13 @@ class Ensemble:
             When somebody ends it.
         """
         simulation = self._simulation
-        stop = simulation.stop_time if stop is None else stop
+        stop = time_in_s(simulation.stop_time if stop is None else stop, "stop time")
         shown = self._columns(outputs)
         columns = list(dict.fromkeys([*shown, *self._watched]))
         if output_step is None:
             numbers = self.machines * len(columns)
             output_step = default_interval(simulation.name, 0.0, stop, simulation.step_size, numbers, "output_step")
+        output_step = time_in_s(output_step, "output step")
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
         threads = _threads(workers)
         library = self._compiled(errors=self._errors)
@@ -333,7 +334,7 @@ class Ensemble:
             As for `run`.
         """
         simulation = self._simulation
-        stop = simulation.stop_time if stop is None else stop
+        stop = time_in_s(simulation.stop_time if stop is None else stop, "stop time")
         output_step = simulation.output_step(stop)
         columns = range(len(simulation.continuous))
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
@@ -371,7 +372,7 @@ class Ensemble:
     def _error(self, runs: MachineRuns, machine: int) -> ErrorEstimate:
         solver = self._simulation.solver
         record = solver.error_record if self._errors else None
-        return NOT_ESTIMATED if record is None else record.estimate(runs.records[machine], solver.step)
+        return solver.not_estimated if record is None else record.estimate(runs.records[machine], solver.step)
 
     def _columns(self, outputs: Sequence[str]) -> list[int]:
         continuous = self._simulation.continuous

@@ -252,7 +252,7 @@ class EnsembleSimulation(MachineSignals):
 
     def _spread(self, name: str, value: Values, count: int | None = None) -> Floats:
         """Return values of machines, shape (n,)."""
-        array, count = value_array(name, value), self.machines if count is None else count
+        array, count = value_array(self._simulation, name, value), self.machines if count is None else count
         if array.ndim and len(array) != count:
             raise InputError(f"{name} is given for {len(array)} machines, and there are {count}")
         return np.broadcast_to(array, (count,))

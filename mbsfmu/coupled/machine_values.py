@@ -15,12 +15,16 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import check_value
 from mbsfmu.tracing.workspace import Floats
 
-Values = float | Sequence[float] | np.ndarray[Any, Any]
+Values = float | str | Sequence[float | str] | np.ndarray[Any, Any]
 """A number for all machines, or one for each."""
 
 
-def value_array(name: str, value: Any) -> Floats:
-    """Return the values of all machines, shape (n,), or the one that all have, shape ()."""
+def value_array(simulation: Simulation, name: str, value: Any) -> Floats:
+    """Return the values of all machines, shape (n,), or the one that all have, shape (); texts have units."""
+    if isinstance(value, str | bool):
+        value = simulation.variable(name).number(value, name)
+    elif isinstance(value, Sequence) and any(isinstance(each, str | bool) for each in value):
+        value = simulation.variable(name).numbers(value, name)
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.modelling.ranges import SMALL_RANGE, VARIES, compared_ranges, vector_of
+from mbsfmu.modelling.ranges import LEFT_OUT, POSITIONS, SMALL_RANGE, VARIES, compared_ranges, vector_sizes, vectors_of
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import Floats
@@ -30,17 +30,11 @@ ALIKE = {"N.m": "N"}
 """Units with a common range: reactions are moments and forces."""
 NOT_KNOWN = sys.float_info.max
 """Value for an unknown error, because FMI has no infinite numbers."""
-POSITIONS = ("m", "rad")
-"""Units of positions, whose zero is arbitrary: their magnitude does not measure an error."""
 ACCELERATIONS = {"m/s2": "m", "rad/s2": "rad"}
 """Units of accelerations, and of the positions that they are differences of."""
 TURNED = {"m": ("rad", 0), "m/s": ("rad/s", 1), "m/s2": ("rad/s", 2), "rad/s2": ("rad/s", 2)}
 """Units of what turning causes: a turn by an angle φ, at most 1 rad, moves points by r φ at a lever arm r; one with ω
 has speeds r ω and accelerations r ω² and ω². Where a machine only turns, these are what is usual in the unit."""
-RATE_WORDS = {"cardan_acceleration": "cardan_rate", "acceleration": "velocity"}
-"""How accelerations are called, and the rates that they are derivatives of."""
-LEFT_OUT = ("drift",)
-"""Name endings of outputs that are errors themselves."""
 
 SAME_STEPS = "the error is too small to be seen: a second run with a hundredth of the tolerance makes the same steps"
 """Note if updates and kinks of signals require shorter steps than the tolerance."""
@@ -161,7 +155,7 @@ class ErrorMeasure:
             if unit in units:
                 self.turned_by[units[unit]], self.powers[units[unit]] = units.get(by, -1), power
                 self.arms[units[unit]] = 1.0 if unit.startswith("rad") else arm
-        self.vectors, self.squares = _vectors(variables)
+        self.vectors, self.squares = vectors_of(self.names, [_unit(each) for each in variables])
         angles = [index for angles in system.turning_angles for index in angles]
         self.relative = [order * len(system.coordinates) + index for order in range(3) for index in angles]
 
@@ -189,11 +183,7 @@ class ErrorMeasure:
         if not len(self.least):
             return shares
         ranges, magnitudes = highest - lowest, np.maximum(np.abs(lowest), np.abs(highest))
-        sizes = np.zeros(int(self.vectors.max()) + 1)
-        np.maximum.at(sizes, self.vectors, np.where(self.positions[self.groups], ranges, magnitudes))
-        with np.errstate(over="ignore"):  # of a run that fails
-            squares = np.where(self.squares >= 0, sizes[self.squares] ** 2, 0.0)
-        scales = np.maximum(sizes[self.vectors], squares)
+        scales = vector_sizes(self.vectors, self.squares, np.where(self.positions[self.groups], ranges, magnitudes))
         greatest = [magnitudes[self.groups == group].max() for group in range(len(self.least))]
         widest = [ranges[self.groups == group].max() for group in range(len(self.least))]
         for group, floor in enumerate(self.least.tolist()):
@@ -235,18 +225,3 @@ def unit_groups(variables: Sequence[Variable]) -> NDArray[np.intp]:
 
 def _unit(variable: Variable) -> str:
     return ALIKE.get(variable.unit, variable.unit)
-
-
-def _vectors(variables: Sequence[Variable]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the number of the vector of each variable, and of the rates that are squared for it, or -1."""
-    keys = [
-        (name, unit) if name.rpartition(".")[2] in LEFT_OUT else vector_of(name, unit)
-        for name, unit in ((each.name, _unit(each)) for each in variables)
-    ]
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    squares = []
-    for name, unit in keys:
-        word = next((word for word in RATE_WORDS if unit == "rad/s2" and word in name), "")
-        rate = name.replace(word, RATE_WORDS[word]) if word else ""
-        squares.append(numbers.get((rate, "rad/s"), -1))
-    return np.array([numbers[key] for key in keys], dtype=int), np.array(squares, dtype=int)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,13 +15,18 @@ from mbsfmu.base.registry import Registry
 from mbsfmu.base.times import count_steps
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.error_record import ErrorRecord
+from mbsfmu.modelling.ranges import percent
 from mbsfmu.stepping.iteration import IterationCount
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 HALVINGS = 8
 """Largest number of halvings of a failed fixed step."""
+LOOSE = 10.0
+"""Tolerance relative to the default of the solver up to which errors of runs stay below `LARGE_ERROR` of ranges: on the
+built-in models ten times the default gives up to 6e-3, a hundred times 6e-2 and more."""
 
 
 class Inputs(Protocol):
@@ -143,6 +149,8 @@ class Solver(ABC):
     """Names of the solver."""
     options: ClassVar[tuple[str, ...]] = ()
     """Names of its own options."""
+    tolerance: ClassVar[float] = math.inf
+    """Default of the relative and absolute tolerance."""
     remembering: ClassVar[tuple[str, ...]] = ()
     """Names of multistep methods, which cannot continue after a change of the history."""
 
@@ -194,6 +202,20 @@ class Solver(ABC):
     def error_record(self) -> ErrorRecord | None:
         """Error record of the run; None without an error estimate."""
         return None
+
+    @property
+    def not_estimated(self) -> ErrorEstimate:
+        """Estimate of a run without an error record: none, which is a warning where tolerances are loose."""
+        loose = self.tolerances.max() > LOOSE * self.tolerance
+        return ErrorEstimate(None, None, self.loose) if loose else NOT_ESTIMATED
+
+    @property
+    def loose(self) -> str:
+        """What is to be said of a run with loose tolerances, whose error nobody estimates."""
+        return (
+            f"the error is not estimated, and may be more than {percent(LARGE_ERROR)} with tolerances of {self.name} "
+            f"above {LOOSE * self.tolerance:g}, which are those of a single step"
+        )
 
     @property
     def smaller_error(self) -> str:
@@ -263,7 +285,6 @@ class AdaptiveSolver(Solver):
 
     options: ClassVar[tuple[str, ...]] = ("relative_tolerance", "absolute_tolerance")
     tolerance: ClassVar[float] = 1e-6
-    """Default of the relative and absolute tolerance."""
     relative_tolerance: float = 1e-6
     absolute_tolerance: float = 1e-6
 

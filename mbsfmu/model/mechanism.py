@@ -23,7 +23,9 @@ from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.topology import Topology, work_out
 from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, Measured, Role, closest_match
+from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.joint_words import HINGE, SLIDE, JointWords
+from mbsfmu.modelling.measured_numbers import plain_number
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names reserved for the mechanism's own variables."""
@@ -228,9 +230,12 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         When it is no JSON; the sentence says where.
     """
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=_without_doubles)
+        text = Path(path).read_text(encoding="utf-8-sig")
+        data = json.loads(text, object_pairs_hook=_without_doubles, parse_float=plain_number)
     except DataError:
         raise
+    except InputError as error:  # of a number
+        raise DataError(f"{Path(path).name}: {error}") from None
     except (ValueError, RecursionError) as error:
         why = "a number has thousands of digits" if "integer string" in str(error) else error
         raise DataError(f"{Path(path).name} is not a JSON file: {why}") from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Self
 
 from mbsfmu.modelling.errors import InputError
@@ -54,19 +56,30 @@ def plain_number(text: str) -> float:
     Raises
     ------
     ValueError
-        When it is no number.
+        When it is no number; an `InputError` when it is one beyond the largest.
     """
-    if "_" in text or not text.isascii():
-        raise ValueError(f"'{text}' is no number")
-    return float(text)
+    try:
+        if "_" in text or not text.isascii():
+            raise ValueError
+        return _within_reach(float(text), text)
+    except InputError:
+        raise
+    except ValueError:
+        raise ValueError(f"'{text.strip()}' is no number") from None
+
+
+def _within_reach(number: float, text: str) -> float:
+    if math.isinf(number) and "inf" not in text.lower():
+        raise InputError(f"'{text.strip()}' is refused: its magnitude is beyond the largest number, 1.8e308")
+    return number
 
 
 def is_plain(text: str) -> bool:
     """Return whether a text is a number without a unit."""
     try:
         plain_number(text)
-    except ValueError:
-        return False
+    except ValueError as error:
+        return isinstance(error, InputError)
     return True
 
 
@@ -75,8 +88,8 @@ def begins_with_number(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
-def number_in(text: str, unit: UnitOfMeasurement | str) -> float:
-    """Return the number of a text in a unit.
+def number_in(text: float | str, unit: UnitOfMeasurement | str) -> float:
+    """Return a number, or that of a text in a unit.
 
     Parameters
     ----------
@@ -91,17 +104,22 @@ def number_in(text: str, unit: UnitOfMeasurement | str) -> float:
         When it reads otherwise, its unit is not of the same kind, or it has more than one meaning.
     """
     target = unit if isinstance(unit, UnitOfMeasurement) else UnitOfMeasurement(unit)
+    if not isinstance(text, str):
+        if isinstance(text, bool) or not isinstance(text, Real):
+            raise InputError(f"{text!r} is refused: it must be a number, or a text with a unit, as '200 bar'")
+        return text
     if is_plain(text):
         return plain_number(text)
     wanted = f"a number, in {target.name}," if target.name not in ("", "1") else "a number, without a unit"
     measured = _MEASURED.fullmatch(text)
     if measured is None:
         raise InputError(f"'{text}' is refused: it must be {wanted} or with a unit as 200 bar")
-    number, name = float(measured[1]), measured[2].strip()
+    number, name = _within_reach(float(measured[1]), text), measured[2].strip()
     try:
-        return WrittenNumber(column_conversion(name, target, number)(number), text.strip())
+        convert = column_conversion(name, target, number)
     except InputError as error:
         raise InputError(f"'{text}' is refused: {error}") from None
+    return WrittenNumber(_within_reach(convert(number), text), text.strip())
 
 
 def column_conversion(name: str, unit: UnitOfMeasurement | str, number: float = 1.0) -> LinearMap:
@@ -153,7 +171,9 @@ def numbers_in(values: Sequence[float | str], unit: UnitOfMeasurement | str) -> 
     """
     if isinstance(values, ColumnValues):
         return list(map(column_conversion(values.unit, unit), values))
-    return [number_in(each, unit) if isinstance(each, str) else float(each) for each in values]
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{values!r} is refused: it must be a list of numbers, or of texts with units")
+    return [float(number_in(each, unit)) for each in values]
 
 
 def with_common_unit(texts: Sequence[str]) -> tuple[list[float], str]:
@@ -170,4 +190,4 @@ def with_common_unit(texts: Sequence[str]) -> tuple[list[float], str]:
     units = {match and match[2].strip() for match in measured}
     if len(units) > 1:
         raise ValueError(f"the units of {', '.join(texts)} differ")
-    return [float(match[1]) for match in measured if match], str(units.pop())
+    return [_within_reach(float(match[1]), match[0]) for match in measured if match], str(units.pop())

@@ -397,7 +397,7 @@ def _onto_no_unit(source: UnitOfMeasurement, number: float) -> str:
 def _two_readings(given: UnitOfMeasurement, wanted: UnitOfMeasurement, number: float) -> str:
     """Return what a value may mean where one of two units leaves the angle open, and what to write."""
     one, other = ((unit.exponents or _SPEED)[_RAD] for unit in (given, wanted))
-    if (one and other) or not any(given.exponents or ()):
+    if (one and other) or not _turns(given, wanted):
         return f"'{given.name}' and '{wanted.name}' are units of different quantities"
     as_radians = given.factor / wanted.factor * number
     as_turns = as_radians * _TURN ** (other - one)
@@ -411,6 +411,17 @@ def _two_readings(given: UnitOfMeasurement, wanted: UnitOfMeasurement, number: f
         f"'{given.name}' leaves open whether revolutions or radians are counted: write {texts[0]} "
         f"({as_turns:.6g} {wanted.name}) or {texts[1]} ({as_radians:.6g} {wanted.name})"
     )
+
+
+def _turns(given: UnitOfMeasurement, wanted: UnitOfMeasurement) -> bool:
+    """Return whether revolutions or radians may be meant, where one of two units counts them.
+
+    In rates, as 1/s and rad/s; and by the revolution what has a length: displacements, leads, torques.
+    """
+    mass, length, _, *others = _without_angle(given)
+    if any((unit.exponents or _SPEED)[_RAD] < 0 for unit in (given, wanted)):
+        return length > 0
+    return any(given.exponents or ()) and not any((mass, length, *others))
 
 
 def _with_angle(name: str, angle: str, power: int) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import SupportsFloat
 
 from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.measured_numbers import WrittenNumber, number_in, numbers_in
@@ -98,11 +97,6 @@ class Variable:
         InputError
             When it is no such number; the sentence names the variable.
         """
-        if not isinstance(value, str):
-            if isinstance(value, bool) or not isinstance(value, SupportsFloat):
-                called = name or self.name
-                raise InputError(f"{called} is {value!r}; it must be a number, or a text with a unit, as '200 bar'")
-            return value
         try:
             return number_in(value, self.measured_unit)
         except InputError as error:

@@ -10,7 +10,7 @@ from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
 from mbsfmu.integration.error_transport import Loss
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
-from mbsfmu.integration.solver import AdaptiveSolver, Solver
+from mbsfmu.integration.solver import LOOSE, AdaptiveSolver, Solver
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation.condition_watch import APART
@@ -216,6 +216,8 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "DRIFT_REMEDY": string(solver.remedy),
         "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),
         "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),
+        "LOOSE_TOLERANCE": number(min(LOOSE * solver.tolerance, float_info.max)),
+        "LOOSE_NOTE": string(solver.loose),
         "REMAINING": number(REMAINING),
         "HEAVIEST": number(solver.limits.heaviest if isinstance(solver, ImplicitSolver) else 1.0),
         "MOST_INCREMENTS": (solver.iterations or 0) if isinstance(solver, ImplicitSolver) else 0,

@@ -83,8 +83,7 @@ class ModelTables:
             limits = simulation.formulation.limits(self._needs.unknowns + len(system.states))
             yield f"static const double unknown_tolerances[] = {numbers(limits.shares)};"
             yield f"static const double unknown_nominals[] = {numbers(limits.nominal)};"
-        rated = ", ".join(str(int(each.rated)) for each in system.inputs)
-        yield f"static const int rated[] = {{{rated or '0'}}};"
+        yield f"static const int rated[] = {{{self._rated}}};"
         if solver is not None and not isinstance(solver, ImplicitSolver):
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
         if isinstance(solver, Rosenbrock):
@@ -157,6 +156,11 @@ class ModelTables:
             scales = simulation.functions.scales[list(driven)]
             yield f"static const double driven_scales[] = {numbers(scales)};"
 
+    @property
+    def _rated(self) -> str:
+        """Whether each input has a rate, for steps, and for the start, which is another C file."""
+        return ", ".join(str(int(each.rated)) for each in self._system.inputs) or "0"
+
     def of_rest(self) -> Iterable[str]:
         """Write what the start, the variables and their readers need."""
         system, simulation = self._system, self._simulation
@@ -169,6 +173,7 @@ class ModelTables:
         yield f"static const int output_needs_accelerations[] = {{{needs or '0'}}};"
         feeds = (f"{{{calculated}, {parameter}}}" for calculated, parameter in simulation.initialization.feeds)
         yield f"static const Feed feeds[] = {{{', '.join(feeds) or '{0, 0}'}}};"
+        yield f"static const int rated_inputs[] = {{{self._rated}}};"
         orderings = (f"{{{smaller}, {greater}}}" for smaller, greater in system.orderings)
         yield f"static const Ordering orderings[] = {{{', '.join(orderings) or '{0, 0}'}}};"
         tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)

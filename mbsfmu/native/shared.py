@@ -148,6 +148,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "DENSE": (energy_watch, "DENSE"),
     "HIGHEST": (energy_watch, "HIGHEST"),
     "DRIFTS": (energy_watch, "DRIFTS"),
+    "WHOLE": (energy_watch, "WHOLE"),
     "DEFECT": (error_transport, "DEFECT"),
     "LATE": (error_transport, "LATE"),
     "FARTHEST": (error_transport, "FARTHEST"),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mbsfmu.modelling.ranges import percent
 from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,11 @@ equilibrium the exchanged energy is mostly round-off.
 """
 CIRCUIT_SCALE = 1e-3
 """Energy scale of a circuit in J: 1 mm³ of oil at 1 bar stores a millionth of it."""
-DRIFTS = 3
-"""Numbers per balance of FMUs, whose steps may be taken back: the first large drift, energy exchanged, time."""
+WHOLE = 0.9
+"""Drift relative to the exchanged energy from which on it may be all that is exchanged, as by a spin that decays."""
+DRIFTS = 4
+"""Numbers per balance of FMUs, whose steps may be taken back: the first large drift, energy exchanged, time, kinetic
+energy."""
 DENSE = 16
 """Number of checked communication steps between consecutive powers of two."""
 
@@ -177,16 +181,16 @@ class EnergyWatch:
             large = np.flatnonzero(magnitude > max(much, least))
             if len(large) and name not in self._warned:
                 self._warned.add(name)
-                what = ("motion", "the motion") if moving else ("circuit", "pressures")
-                yield self._sentence(name, what, times.item(int(large[0])), float(magnitude.max()), exchanged)
-
-    def _sentence(self, name: str, what: tuple[str, str], time: float, drift: float, exchanged: float) -> str:
-        share = 100.0 * drift / exchanged if exchanged else np.inf
-        return (
-            f"{self._model}: from t = {time:.6g} s on the {what[0]} is not resolved: {name} comes to {drift:.3g} J, "
-            f"{share:.2g} % of the {exchanged:.3g} J exchanged, and {what[1]} may be off by far more than that: "
-            f"{self._remedy}"
-        )
+                what, doubted = ("motion or the power of loads", "either") if moving else ("circuit", "pressures")
+                most, energy = float(magnitude.max()), float(last[0])
+                share = f"{percent(most / exchanged)} of" if most < WHOLE * exchanged else "no less than"
+                spins = WHOLE * energy > max(exchanged, most)
+                spin = f" and {percent(most / energy)} of the kinetic energy" if spins else ""
+                yield (
+                    f"{self._model}: from t = {times.item(int(large[0])):.6g} s on the {what} is not resolved: {name} "
+                    f"comes to {most:.3g} J, {share} the {exchanged:.3g} J exchanged{spin}, and {doubted} may be off "
+                    f"by far more than that: {self._remedy}"
+                )
 
 
 def _prefixes(suffix: str, names: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.systems.code_form import LARGE
 
 _STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
-_RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1e-13)
+_RESOLVED = Bounds("must be at least 1e-13, round-off, and less than 1", lambda value: 1e-13 <= value < 1.0)
 _OF_NEWTON = Bounds("must lie between 1e-15, round-off, and 0.0001", lambda value: 1e-15 <= value <= 1e-4)
 _ITERATIONS = Bounds("must be an integer from 1 to 100", lambda value: 1 <= value <= 100)
 _OPENING, _LEAST_OPENING = 1e4, 1e-4

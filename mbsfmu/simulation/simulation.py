@@ -13,7 +13,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.kept_rows import default_interval, short_memory_in_words
-from mbsfmu.base.times import check_run, check_step, counted, tolerance
+from mbsfmu.base.times import check_experiment, check_run, check_step, counted, time_in_s, tolerance
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Solver, Statistics
@@ -199,6 +199,7 @@ class Simulation:
         InputError
             When it is not positive.
         """
+        relative = Variable("the tolerance").number(relative)
         if not (relative > 0 and math.isfinite(relative)):
             raise InputError(f"the tolerance is {relative:g}; it must be positive and finite")
         if np.any(self.made_tolerances):
@@ -213,7 +214,9 @@ class Simulation:
     def error(self) -> ErrorEstimate:
         """Error of the run since initialization, as estimated by its steps; that of a second run is in results."""
         record, state = self.solver.error_record, self.run_loop.state
-        return NOT_ESTIMATED if record is None or state is None else record.estimate(state.error_record, self.step_size)
+        if record is None or state is None:
+            return self.solver.not_estimated
+        return record.estimate(state.error_record, self.step_size)
 
     @property
     def independent(self) -> tuple[str, ...]:
@@ -266,6 +269,8 @@ class Simulation:
             When the mechanism cannot be assembled with the parameters that are set, or accelerates without bounds, or
             the rate of an input was set that follows a signal.
         """
+        time = time_in_s(time, "start time")
+        check_experiment(time, None)
         self.run_loop.inputs.check_rates()
         start = self.initialization.run(self.run_loop.parameters, self.run_loop.inputs_at_start(time))
         self.initialization.warn_changes(start)
@@ -290,6 +295,7 @@ class Simulation:
         SimulationError
             When the equations cannot be solved; the simulation stays where the step began.
         """
+        time, step = time_in_s(time, "time"), time_in_s(step, "step")
         check_step(time, step, self.step_size)
         self._started()
         if not abs(time - self.time) <= tolerance(step, time, self.time):
@@ -345,10 +351,10 @@ class Simulation:
         RunInterrupted
             When somebody ends it; the same.
         """
-        stop = self.stop_time if stop is None else stop
+        stop = time_in_s(self.stop_time if stop is None else stop, "stop time")
         names = [variable.name for variable in self.continuous]
         columns = len(names)
-        output_step = self.output_step(stop) if output_step is None else output_step
+        output_step = time_in_s(self.output_step(stop) if output_step is None else output_step, "output step")
         check_run(stop, output_step, self.step_size, 1 + columns * (2 if self.check_error else 1))
         self.run_loop.sampler.check(stop)
         called = self._called(stop, output_step)

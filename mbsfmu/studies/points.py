@@ -52,16 +52,21 @@ def parse_values(text: str) -> list[float]:
         When it does not read so.
     """
     parts = text.split(":")
+    refusal = f"'{text}' is no list of values; give {_WORDS}"
+    if len(parts) not in (1, 3, 4) or parts[3:] not in ([], ["log"]):
+        raise InputError(refusal)
     try:
-        if len(parts) == 1:
-            values, unit = with_common_unit(text.split(","))
-            return ColumnValues(values, unit) if unit else values
-        ((low, high), unit), count = with_common_unit(parts[:2]), int(parts[2])
-        if count < 1 or parts[3:] not in ([], ["log"]) or (parts[3:] and min(low, high) <= 0):
-            raise ValueError(text)
-    except (ValueError, IndexError):
-        raise InputError(f"'{text}' is no list of values; give {_WORDS}") from None
-    values = (np.geomspace if parts[3:] else np.linspace)(low, high, count).tolist()
+        values, unit = with_common_unit(text.split(",") if len(parts) == 1 else parts[:2])
+    except ValueError as error:
+        raise InputError(f"{refusal}: {error}") from None
+    if len(parts) > 1:
+        if not (parts[2].strip().isascii() and parts[2].strip().isdigit() and int(parts[2])):
+            raise InputError(f"{refusal}: '{parts[2]}' is no number of values, an integer of at least 1")
+        if parts[3:] and min(values) <= 0.0:
+            raise InputError(f"{refusal}: the bounds of logarithms must be positive")
+        values = (np.geomspace if parts[3:] else np.linspace)(values[0], values[1], int(parts[2])).tolist()
+    if not np.isfinite(values).all():
+        raise InputError(f"{refusal}: they must be finite")
     return ColumnValues(values, unit) if unit else values
 
 

@@ -52,8 +52,8 @@ class Distribution:
         given = words[1:] if kind == "normal" else words[:2] if kind == "log" else words
         try:
             (first, second), unit = with_common_unit(given)
-        except ValueError:
-            raise InputError(f"'{text}' is no distribution; give {_FORMS}") from None
+        except ValueError as error:
+            raise InputError(f"'{text}' is no distribution; give {_FORMS}: {error}") from None
         if not np.isfinite([first, second]).all():
             raise InputError(f"'{text}' is no distribution; its numbers must be finite")
         if kind == "normal" and not second > 0.0:

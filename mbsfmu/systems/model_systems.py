@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.modelling import DataError, closest_match, structure_of
-from mbsfmu.modelling.variables import with_unit
+from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.systems import block_system, circuit_system  # noqa: F401 - they register how their systems are made
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.coupled.wiring import Wiring
@@ -93,23 +93,31 @@ def check_variables(model: ModelData) -> None:
         for reference in model.signals:
             wiring.free_input(reference)
         for reference in model.start:
-            _check_start(model, parts, reference)
+            _check_start(model, starting_variables(parts), reference)
 
 
-def _check_start(model: ModelData, parts: Mapping[str, System], reference: str) -> None:
+def starting_variables(parts: Mapping[str, System]) -> dict[str, Variable]:
+    """Return what may have a start value, by `system.variable`: parameters, inputs and states."""
+    return {
+        f"{name}.{each.name}": each
+        for name, part in parts.items()
+        for each in (*part.parameters, *part.inputs, *part.states)
+    }
+
+
+def _check_start(model: ModelData, known: Mapping[str, Variable], reference: str) -> None:
     """Refuse a start value of an unknown or connected variable, or outside its limits."""
-    name, _, variable = reference.partition(".")
-    part, value = parts[name], model.start[reference]
-    known = {each.name: each for each in (*part.parameters, *part.inputs, *part.states)}
-    if variable not in known:
+    (name, _, variable), value = reference.partition("."), model.start[reference]
+    if reference not in known:
+        names = [each.removeprefix(f"{name}.") for each in known if each.startswith(f"{name}.")]
         raise DataError(
-            f"start: there is no '{variable}' in '{name}' that starts anywhere; {closest_match(variable, known)}"
+            f"start: there is no '{variable}' in '{name}' that starts anywhere; {closest_match(variable, names)}"
         )
     if any(target == reference for _, target in model.connections):
         raise DataError(f"start: '{reference}' is driven by a connection")
-    low, high = known[variable].accepted
+    low, high = known[reference].accepted
     if not (-math.inf if low is None else low) <= value <= (math.inf if high is None else high):
         allowed = " and ".join(
             f"{word} {each:g}" for word, each in (("at least", low), ("at most", high)) if each is not None
         )
-        raise DataError(f"start: {reference} is {with_unit(value, known[variable])}; it must be {allowed}")
+        raise DataError(f"start: {reference} is {with_unit(value, known[reference])}; it must be {allowed}")

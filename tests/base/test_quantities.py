@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mbsfmu.analysis.measures import Integral
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling.measured_numbers import number_in, with_common_unit
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement, conversion
@@ -216,3 +218,39 @@ def test_lists_have_one_unit() -> None:
     for texts in (["1 bar", "2"], ["1 bar", "2 Pa"]):
         with pytest.raises(ValueError, match="differ"):
             with_common_unit(texts)
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"), [("Pa", "2e7 Pa.rad"), ("Pa", "1 bar/rev"), ("kg", "3 kg.rad"), ("rad", "3 %")]
+)
+def test_angles_where_nobody_counts_any_are_another_quantity(unit: str, text: str) -> None:
+    with pytest.raises(InputError, match="are units of different quantities"):
+        number_in(text, unit)
+
+
+@pytest.mark.parametrize("text", ["1e400", " -1e999 ", "1e400 mm", "1e305 Mm"])
+def test_numbers_beyond_the_largest_are_refused_as_they_are_written(text: str) -> None:
+    with pytest.raises(InputError, match=rf"^'{text.strip()}' is refused: its magnitude is beyond the largest number"):
+        number_in(text, "m")
+    assert number_in("inf", "m") == math.inf
+
+
+@pytest.mark.parametrize("value", [True, None, [1.0], 1j])
+def test_what_is_no_number_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="is refused: it must be a number, or a text with a unit"):
+        number_in(value, "m")
+
+
+@pytest.mark.parametrize(
+    ("power", "output_unit", "unit"),
+    [
+        (1, "Pa", "Pa.s"),
+        (2, "m/s", "m2/s"),
+        (2, "rad/s", "rad2/s"),
+        (1, "1", "s"),
+        (1, "bar", "(bar).s"),
+        (2, "N", "N2.s"),
+    ],
+)
+def test_integrals_have_the_unit_of_a_product(power: int, output_unit: str, unit: str) -> None:
+    assert Integral("y", power).unit(output_unit) == unit

@@ -14,7 +14,7 @@ from scipy.linalg import expm
 import mbsfmu
 from mbsfmu import Array, CoupledModel, Mechanism, Numbers, Quantity, SampledBlock, StepSignal
 from mbsfmu.comparison import Comparison
-from mbsfmu.comparison.reference import ReferenceRun
+from mbsfmu.comparison.reference import ReferenceRun, load_reference
 from mbsfmu.comparison.tight import tight_run
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
@@ -215,3 +215,27 @@ def test_round_off_is_no_range() -> None:
     expected = {"supply": 2e5, "aside": 1.0, "stop": 5e4, "along": 1.0, "creeping": 1e-6}
     assert reference.scales == pytest.approx(expected)
     assert reference.still == ["supply", "aside", "stop"]
+
+
+def test_outputs_that_hardly_vary_are_held_against_what_they_belong_to(tmp_path: Path) -> None:
+    """The components of a force, an angular acceleration against ω², energies of one mechanism."""
+    time = np.linspace(0.0, 1.0, 5)
+    noise = 1e-9 * np.array([0.0, 1.0, -1.0, 1.0, 0.0])
+    signals = {
+        "a.pin.force.x": (1e4 * (1.0 + time), "N", 1e4),
+        "a.pin.force.y": (noise, "N", 2e4),
+        "a.disc.angular_velocity": (20.0 + 0.0 * time, "rad/s", 20.0),
+        "a.disc.angular_acceleration": (noise, "rad/s2", 400.0),
+        "a.energy.kinetic": (50.0 + 0.0 * time, "J", 50.0),
+        "a.energy.potential": (noise, "J", 50.0),
+    }
+    values, units = (
+        np.column_stack([each for each, _, _ in signals.values()]),
+        [each for _, each, _ in signals.values()],
+    )
+    run, other = (Trajectory(time, each, list(signals), units) for each in (values, values + 2e-9))
+    reference = ReferenceRun.of(run, dict.fromkeys(signals, 1e-3), {name: name for name in signals})
+    errors = reference.errors(other)
+    assert errors == pytest.approx({name: 2e-9 / size for name, (_, _, size) in signals.items()}, rel=1e-3)
+    reference.save(tmp_path / "reference.npz")
+    assert load_reference(tmp_path / "reference.npz").errors(other) == errors

@@ -6,6 +6,8 @@ import math
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import fmpy
 import pytest
@@ -18,9 +20,10 @@ from mbsfmu import InputError, cosimulate
 from mbsfmu.cli.cosim import command as cosim
 from mbsfmu.cli.sweep import command as sweep
 from mbsfmu.cosim.fmus.archive import read_fmu
-from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
+from mbsfmu.cosim.fmus.variable_descriptions import accepted_value, described_measurement_units
 from mbsfmu.io.formats import read_table
 from mbsfmu.io.signals import StepSignal, read_signal
+from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.studies import OpenStudy, read_samples
 
 Foreign = Callable[[str], Path]
@@ -200,3 +203,26 @@ def test_differences_of_fmi_3(foreign: Foreign, tmp_path: Path) -> None:
         **dict.fromkeys((f"{name}[{place}]" for name in ("force", "other") for place in (1, 2, 3)), True),
         **dict.fromkeys(("constant[1]", "constant[2]"), False),
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "allowed", "refused"),
+    [
+        ("Integer", (-(2**31), 2**31 - 1, "3.0"), (2**31, -(2**31) - 1, "3e9", "4294967297")),
+        ("Int8", (-128, 127), (128, "-129")),
+        ("UInt8", (0, 255), (-1, 256)),
+        ("UInt64", (0, 2**64 - 1), (2**64, -1)),
+        ("Int64", (-(2**63),), (2**63,)),
+    ],
+)
+def test_integers_beyond_their_type_are_refused(kind: str, allowed: tuple[Any, ...], refused: tuple[Any, ...]) -> None:
+    """They would wrap: 2^31 as −2^31, 256 as 0."""
+    described: Any = SimpleNamespace(type=kind, declaredType=None)
+    variable = Variable("n", Causality.PARAMETER, unit="")
+    for number in allowed:
+        expected = int(float(number)) if isinstance(number, str) else number
+        assert accepted_value("unit.n", described, variable, number) == expected
+    said = rf"unit\.n: .* is refused: its type, {kind}, has numbers from -?\d+ to \d+"
+    for number in refused:
+        with pytest.raises(InputError, match=said):
+            accepted_value("unit.n", described, variable, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from mbsfmu import (
     SimulationError,
     SineSignal,
     StepSignal,
+    cosimulate,
+    export,
 )
 from mbsfmu.simulation.simulation import Simulation
 
@@ -209,9 +212,22 @@ def test_a_rate_beside_a_signal_that_it_follows_from_is_refused(rate: str) -> No
     assert result["table.angle"][-1] == pytest.approx(0.52, rel=1e-9)
 
 
+@pytest.mark.parametrize("options", [{}, {"fmi": 3}, {"backend": "python"}], ids=str)
+def test_a_rate_beside_a_signal_that_it_follows_from_is_refused_by_fmus(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    (path,) = export(turning_table(), tmp_path, layout="monolithic", **options)
+    every = {"drive.position": 0.5, "drive.velocity": 0.2, "drive.acceleration": 0.0}
+    for name in ("drive.velocity", "drive.acceleration"):
+        with pytest.raises(SimulationError, match=rf"'{name}' has a value of its own, but is the rate of"):
+            cosimulate(path, stop=0.1, parameters={f"turning.{name}": 2.0})
+    result = cosimulate(path, stop=0.1, parameters={f"turning.{name}": value for name, value in every.items()})
+    assert result["turning.table.angle"][-1] == pytest.approx(0.52, rel=1e-9)
+
+
 @pytest.mark.parametrize("value", [True, None, [1.0]])
 def test_what_is_no_number_is_refused_by_the_name_of_the_variable(value: Any) -> None:
-    with pytest.raises(InputError, match=r"table\.mass is .*; it must be a number, or a text with a unit"):
+    with pytest.raises(InputError, match=r"table\.mass: .* is refused: it must be a number, or a text with a unit"):
         turning_table().with_values({"table.mass": value})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from mbsfmu import (
 )
 from mbsfmu.cli.linearize import _varied
 from mbsfmu.model import shape
+from mbsfmu.model.mechanism import read_json
 from mbsfmu.modelling.data import Data
 from mbsfmu.modelling.measured_numbers import number_in
 
@@ -199,3 +201,30 @@ def test_signals_have_units() -> None:
         for unit in ("1/min", "rpm")
     ]
     assert runs == pytest.approx([50.0 * math.pi] * 2, rel=1e-9)
+
+
+def test_start_values_of_states_take_units_and_unknown_ones_have_near_names() -> None:
+    """A volume has no parameter that says where its pressure starts; 100 bar are 1e7 Pa."""
+    model = mbsfmu.models.built_in("four-bar")
+    data = model.to_dict()
+    made = CoupledModel.from_dict({**data, "start": {"circuit.V1.compression": "100 bar"}})
+    assert dict(made.start) == {"circuit.V1.compression": 1e7}
+    assert made.simulation(compiled=False).get("V1.compression") == 1e7
+    refusals = {
+        "circuit.V1.compresion": "there is no 'V1.compresion' in 'circuit' that starts anywhere; did you mean 'V1.comp",
+        "mechanism.boom.angle": "there is no 'boom.angle' in 'mechanism' that starts anywhere",
+        "mechanism.cylinder.force": "'mechanism.cylinder.force' is driven by a connection",
+        "circut.V1.compression": "is of no system 'circut'; did you mean 'circuit'?",
+    }
+    for name, sentence in refusals.items():
+        with pytest.raises(DataError, match=re.escape(sentence)):
+            CoupledModel.from_dict({**data, "start": {name: "100 bar" if "circ" in name else "3"}})
+    with pytest.raises(DataError, match="'3 kg' is refused: 'kg' and 'Pa' are units of different quantities"):
+        CoupledModel.from_dict({**data, "start": {"circuit.V1.compression": "3 kg"}})
+
+
+def test_a_number_beyond_the_largest_in_a_file_is_told_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text('{"name": "x", "step": 1e400}', encoding="utf-8")
+    with pytest.raises(DataError, match=r"model\.json: '1e400' is refused: its magnitude is beyond"):
+        read_json(path)

@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 from stops import ENERGY, MASS, at_most_compressed, stop
 
-from mbsfmu import CoupledModel
+from mbsfmu import (
+    CoupledModel,
+    Mechanism,
+    PolynomialSignal,
+    PrescribedMotion,
+    Revolute,
+    RigidBody,
+    Spherical,
+)
+from mbsfmu.modelling.ranges import percent
 from mbsfmu.models import BUILT_IN, built_in
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.run_result import Result
 
-NOT_RESOLVED = "the motion is not resolved"
+NOT_RESOLVED = "the motion or the power of loads is not resolved"
 COARSE = 1e-3
 FINE = 2e-6
 SHORT = 0.02
@@ -151,3 +160,44 @@ def test_usual_steps_of_models_are_fine(name: str, formulation: str, caplog: pyt
     with caplog.at_level(logging.WARNING):
         built_in(name).simulation(formulation=formulation).run(0.1)
     assert warned(caplog) == []
+
+
+def test_a_spin_that_decays_is_held_against_its_own_energy(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing acts on a top, so that all that is exchanged is what its kinetic energy drifts by."""
+    joint = Spherical(name="joint", parent="ground.O", child="top.origin", angular_velocity=(9.0, 0.5, 0.3))
+    top = RigidBody(name="top", mass=1.0, inertia=(1.0, 2.0, 3.0))
+    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(top,), joints=(joint,), gravity=(0.0, 0.0, 0.0))
+    model = CoupledModel(name="spinning", systems={"mechanism": mechanism})
+    result = run(model, 10.0, step=0.1, formulation="dca-alm")
+    start = 0.5 * (9.0**2 + 2.0 * 0.5**2 + 3.0 * 0.3**2)
+    drift = np.abs(result["energy.kinetic"] - start).max()
+    (sentence,) = warned(caplog)
+    share = 100.0 * drift / max(start, result["energy.kinetic"].max())
+    assert f"no less than the {np.ptp(result['energy.kinetic']):.3g} J exchanged" in sentence
+    assert f" and {share:.2g} % of the kinetic energy, and either may be off" in sentence
+
+
+def test_power_alone_may_be_what_is_not_resolved(caplog: pytest.LogCaptureFixture) -> None:
+    """A disc out of balance at a constant speed moves exactly; the work that holds it there is a sum over steps."""
+    disc = RigidBody(name="disc", mass=10.0, inertia=(1.0, 1.0, 1.0), centre=(0.5, 0.0, 0.0))
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(disc,),
+        joints=(Revolute(name="pivot", parent="ground.O", child="disc.origin", axis=(0.0, 0.0, 1.0)),),
+        constraints=(PrescribedMotion(name="drive", joint="pivot"),),
+        gravity=(0.0, -9.81, 0.0),
+    )
+    signals = {"mechanism.drive.position": PolynomialSignal(times=(0.0,), coefficients=((0.0, 3.0),))}
+    model = CoupledModel(name="turning", systems={"mechanism": mechanism}, signals=signals)
+    result = run(model, 2.0, step=0.2, solver="bdf2")
+    np.testing.assert_allclose(result["disc.angle"], 3.0 * result.time, atol=1e-12)
+    assert len(warned(caplog)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fraction", "words"),
+    [(0.0234, "2.3 %"), (0.994, "99 %"), (0.996, "100 %"), (1.0, "100 %"), (12.3456, "1235 %"), (0.0, "0 %")]
+    + [(each, "more than 10000 %") for each in (1e9, np.inf, np.nan)],
+)
+def test_percents_have_no_exponents(fraction: float, words: str) -> None:
+    assert percent(fraction) == words

@@ -313,3 +313,32 @@ def test_what_no_second_run_can_check_is_not_told_to_be_more_exact(caplog: pytes
         mbsfmu.models.pendulum(1).simulation(**options).run(0.01)
     (told,) = [each for each in caplog.messages if "the error is not known" in each]
     assert told.endswith("none is below 1e-13, round-off: take a larger tolerance")
+
+
+@pytest.mark.parametrize("solver", ["rodas5p", "rodas4", "rk45", "rk23", "dop853", "adams", "radau"])
+@pytest.mark.parametrize("option", ["relative_tolerance", "absolute_tolerance"])
+def test_loose_tolerances_are_told_where_nothing_estimates_the_error(
+    solver: str, option: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A second run takes the sentence's place, and ten times the default is not loose."""
+    usual = 1e-9 if solver.startswith("rodas") else 1e-6
+    model = oscillator()
+    said = f"with tolerances of {solver} above {10.0 * usual:g}, which are those of a single step: take a smaller"
+    for factor, told in ((10.0, 0), (100.0, 1)):
+        caplog.clear()
+        model.simulation(solver=solver, compiled=False, **{option: factor * usual}).run(0.2)
+        assert sum(said in each for each in caplog.messages) == told
+    caplog.clear()
+    model.simulation(solver=solver, compiled=False, check_error=True, **{option: 100.0 * usual}).run(0.2)
+    assert not any(said in each for each in caplog.messages)
+
+
+def test_loose_tolerances_are_told_of_ensembles_and_of_fmus(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model, said = oscillator(), "above 1e-08, which are those of a single step: take a smaller tolerance"
+    result = model.ensemble({"slider.mass": [1.0, 2.0]}, solver="rodas5p", relative_tolerance=1e-5).run(0.2)
+    assert [said in each for each in result.warnings[0]] == [True]
+    (path,) = mbsfmu.export(model, tmp_path, solver="rodas5p", layout="monolithic")
+    for tolerance, told in ((1e-5, 1), (1e-9, 0)):
+        caplog.clear()
+        mbsfmu.cosimulate(path, stop=0.2, step=0.1, unit_tolerance=tolerance)
+        assert sum(said in each for each in caplog.messages) == told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,25 @@ def test_values_read_as_they_are_written(text: str, values: list[float]) -> None
 def test_what_is_no_list_of_values_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is no list of values; give"):
         parse_values(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1,x", "'x' is no number"),
+        ("1 bar,2 Pa", "the units of 1 bar, 2 Pa differ"),
+        ("1 bar:2:3", "the units of 1 bar, 2 differ"),
+        ("1:2:0", "'0' is no number of values, an integer of at least 1"),
+        ("1:2:2.5", "'2.5' is no number of values, an integer of at least 1"),
+        ("0:1:3:log", "the bounds of logarithms must be positive"),
+        ("1:nan:3", "they must be finite"),
+        ("1,1e400", "'1e400' is refused: its magnitude is beyond the largest number"),
+    ],
+)
+def test_refused_values_are_told_why(text: str, why: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f"'{text}' is no list of values; give values such as")) as error:
+        parse_values(text)
+    assert f": {why}" in str(error.value)
 
 
 def test_all_combinations_in_order_settings_fastest() -> None:

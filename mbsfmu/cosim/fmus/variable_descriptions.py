@@ -296,7 +296,7 @@ def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | 
     if kind == "Real":
         if is_no_number(value):
             raise ValueError(value)
-        return number_in(value, unit) if isinstance(value, str) else float(value)
+        return float(number_in(value, unit))
     if kind == "Boolean":
         if str(value).lower() not in _TRUTHS:
             raise ValueError(value)
@@ -306,10 +306,19 @@ def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | 
         if item.name == value:
             return int(item.value)
     if isinstance(value, int) or str(value).lstrip("+-").isdecimal():
-        return int(value)  # not by a float, which has 53 bits
+        return _within_type(described, int(value))  # not by a float, which has 53 bits
     if float(value) != int(float(value)):
         raise ValueError(value)
-    return int(float(value))
+    return _within_type(described, int(float(value)))
+
+
+def _within_type(described: Any, number: int) -> int:
+    limits = np.iinfo("int32" if described.type in ("Integer", "Enumeration") else described.type.lower())
+    if not limits.min <= number <= limits.max:
+        raise InputError(
+            f"{number} is refused: its type, {described.type}, has numbers from {limits.min} to {limits.max}"
+        )
+    return number
 
 
 def accepted_value(called: str, described: Any, variable: Variable, value: Any) -> float | int | bool | str | bytes:

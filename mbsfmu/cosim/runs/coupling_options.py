@@ -177,7 +177,7 @@ class CouplingOptions(Options):
         Number(
             "Relative tolerance of the solvers inside the FMUs, and of the one for model exchange; what each FMU "
             "suggests by default; solvers with equal steps have none",
-            bounds=POSITIVE,
+            bounds=_SHARE,
             called="tolerance of the FMUs",
         ),
     ] = None

@@ -20,7 +20,8 @@ from mbsfmu.cosim.runs.coupling_options import CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.cosim.runs.scenario import Table
 from mbsfmu.io.checkpoints import Checkpoint
-from mbsfmu.modelling.ranges import compared_ranges, vector_of
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.modelling.ranges import POSITIONS, compared_ranges, percent, vector_sizes, vectors_of
 
 _STILL = 1e-7
 """Relative change of an output below which it is constant, within iteration errors."""
@@ -67,6 +68,17 @@ def output_scale(values: Floats, nominal: float) -> float:
     return extent if extent > _STILL * magnitude else magnitude
 
 
+def output_scales(
+    outputs: Mapping[str, Floats], run: Trajectory, nominals: Mapping[str, float]
+) -> tuple[Floats, Floats]:
+    """Return the `output_scale` of outputs of a run, and the sizes of the vectors that they are components of."""
+    units = [run.unit(name) for name in outputs]
+    ranges = np.array([output_scale(values, nominals[name]) for name, values in outputs.items()])
+    moved = zip(outputs.values(), units, strict=True)
+    magnitudes = [float(np.ptp(values) if unit in POSITIONS else np.max(np.abs(values))) for values, unit in moved]
+    return ranges, vector_sizes(*vectors_of(list(outputs), units), np.array(magnitudes))
+
+
 def coupling_error(
     first: CosimulationResult, outputs: Collection[str], again: Callable[[float], CosimulationResult]
 ) -> CouplingError:
@@ -96,18 +108,13 @@ def coupling_error(
     names = list(outputs)
     off = np.array([np.max(np.abs(first[name] - np.interp(first.time, second.time, second[name]))) for name in names])
     off /= _LEAST_RATE
-    sizes: dict[tuple[str, str], float] = {}
-    for name in names:
-        vector = vector_of(name, first.unit(name))
-        sizes[vector] = max(sizes.get(vector, 0.0), float(np.max(np.abs(second[name]))))
-    of_vectors = np.array([sizes[vector_of(name, first.unit(name))] for name in names])
-    scales = np.array([output_scale(second[name], 1.0) for name in names])
-    errors = dict(zip(names, (off / compared_ranges(off, scales, of_vectors)).tolist(), strict=True))
+    ranges, sizes = output_scales({name: second[name] for name in names}, second, dict.fromkeys(names, 1.0))
+    errors = dict(zip(names, (off / compared_ranges(off, ranges, sizes)).tolist(), strict=True))
     worst = max(errors, key=errors.__getitem__)
     return CouplingError(
         errors[worst],
         worst,
-        f"the coupling by steps of {first.statistics.step:.3g} s is off by {100.0 * errors[worst]:.2g} % of the range "
+        f"the coupling by steps of {first.statistics.step:.3g} s is off by {percent(errors[worst])} of the range "
         f"of {worst}, the most of all outputs, estimated by a second run with half of them",
     )
 

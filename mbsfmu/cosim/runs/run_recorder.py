@@ -28,6 +28,7 @@ from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
+from mbsfmu.modelling.ranges import percent
 
 if TYPE_CHECKING:
     from mbsfmu.model.coupled import ModelData
@@ -184,7 +185,7 @@ def residual_notes(result: CosimulationResult) -> Iterator[str]:
     for bond, exchanged in run.energy_exchanged.items():
         residual = run.energy_residual_largest[bond]
         if residual > LARGE_RESIDUAL * exchanged + _NO_ENERGY:
-            share = f"{100.0 * residual / exchanged:.2g} % of" if exchanged else "beside"
+            share = f"{percent(residual / exchanged)} of" if exchanged else "beside"
             yield (
                 f"the coupling ({coupling} by steps of {steps} s) brought in or took out up to {residual:.3g} J at "
                 f"{bond}, {share} the "

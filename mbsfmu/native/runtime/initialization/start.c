@@ -106,11 +106,30 @@ static void warn_unbalanced(Instance *instance, const Assembly *assembly, const 
     );
 }
 
+static const Variable *variable_of(int kind, int index) {
+    int k = 0;
+    while ((int)variables[k].kind != kind || variables[k].index != index) k++;
+    return &variables[k];
+}
+
 /* The unit of a parameter; none of a ratio. */
 static const char *unit_of_parameter(int index) {
-    int k = 0;
-    while (variables[k].kind != PARAMETER || variables[k].index != index) k++;
-    return strcmp(variables[k].unit, "1") ? variables[k].unit : "";
+    const char *unit = variable_of(PARAMETER, index)->unit;
+    return strcmp(unit, "1") ? unit : "";
+}
+
+/* No rate may have a value beside the signal that it follows from; as mbsfmu/simulation/input_values.py. */
+static int check_rates(Instance *instance) {
+    const int *held = instance->state.held;
+    for (int k = 0; k < instance->signal_count; k++) {
+        const int i = instance->signals[k].input;
+        if (!rated_inputs[i] || held[i] || !held[i + 1]) continue;
+        return fail(
+            instance, "'%s' has a value of its own, but is the rate of '%s', which follows a signal; give both a value, or "
+            "neither", variable_of(INPUT, i + 1)->name, variable_of(INPUT, i)->name
+        );
+    }
+    return 1;
 }
 
 static int check_orderings(Instance *instance) {
@@ -252,7 +271,7 @@ static int initialize(Instance *instance) {
     start_at(state, state->time);
     step_functions.inputs_at(instance, state->time, state->effective);
     COPY(parts.inputs, state->effective, INPUTS);
-    if (!can_sample(instance, state->time) || !check_parameters(instance)) return 0;
+    if (!can_sample(instance, state->time) || !check_rates(instance) || !check_parameters(instance)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
         if (!balance_part(instance, &balanced_parts[k], unheld + k)) return 0;
     }

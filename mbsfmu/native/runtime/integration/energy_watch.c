@@ -27,6 +27,7 @@ static void follow_balance(Instance *instance, const Energies *energies, int ind
     first[0] = drift;
     first[1] = exchanged;
     first[2] = instance->state.time;
+    first[3] = moving ? highest[0] : 0.0;
 }
 
 /* Tell the drifts on the way to the state, which will not be taken back. */
@@ -34,13 +35,19 @@ static void report_drifts(Instance *instance) {
     for (int k = 0; k < BALANCES; k++) {
         const double *first = instance->state.drifts + DRIFTS * k;
         const int moving = balances[k].kinetic >= 0;
+        char share[24] = "no less than", spin[64] = "";
         if (instance->drift_warned[k] || !(first[0] > 0.0)) continue;
         instance->drift_warned[k] = 1;
+        if (first[0] < WHOLE * first[1]) snprintf(share, sizeof share, "%.2g %% of", 100.0 * first[0] / first[1]);
+        if (WHOLE * first[3] > larger(first[1], first[0])) {
+            snprintf(spin, sizeof spin, " and %.2g %% of the kinetic energy", 100.0 * first[0] / first[3]);
+        }
         report(
             instance, DONE_WITH_WARNING,
-            "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J exchanged, and "
-            "%s may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, first[2], moving ? "motion" : "circuit",
-            balances[k].name, first[0], 100.0 * first[0] / first[1], first[1], moving ? "the motion" : "pressures"
+            "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %s the %.3g J exchanged%s, and "
+            "%s may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, first[2],
+            moving ? "motion or the power of loads" : "circuit", balances[k].name, first[0], share, first[1], spin,
+            moving ? "either" : "pressures"
         );
     }
 }

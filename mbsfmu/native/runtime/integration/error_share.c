@@ -93,6 +93,14 @@ static double error_share(const State *state, int *worst) {
     return NOT_KNOWN;
 }
 
-static void report_error_estimate(Instance *instance) { (void)instance; }
+static void report_error_estimate(Instance *instance) {
+    const State *state = &instance->state;
+#if MODEL_EXCHANGE
+    if (state->exchanges) return; /* steps are the host's */
+#endif
+    if (state->tolerance_factor * larger(RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE) > LOOSE_TOLERANCE) {
+        report(instance, DONE_WITH_WARNING, "%s: %s: " MORE_ACCURATE, SYSTEM_NAME, LOOSE_NOTE);
+    }
+}
 
 #endif

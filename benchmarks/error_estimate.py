@@ -21,7 +21,7 @@ import numpy as np
 
 from mbsfmu import CoupledModel
 from mbsfmu.integration.error_measure import ErrorMeasure
-from mbsfmu.io.ended_runs import RunError
+from mbsfmu.io.checkpoints import RunError
 from mbsfmu.models import built_in
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation

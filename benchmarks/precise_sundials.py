@@ -21,7 +21,7 @@ from precise_machines import SAMPLES, Machine
 from precise_ways import Way
 
 from mbsfmu.formulations.first_order import FirstOrderFormulation
-from mbsfmu.io.smooth_signals import DEGREE
+from mbsfmu.io.signals import DEGREE
 
 NEEDED = ("core", "cvode", "ida", "nvecserial", "sunlinsoldense", "sunmatrixdense")
 """Libraries of SUNDIALS that the host is linked with."""

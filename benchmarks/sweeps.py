@@ -20,7 +20,7 @@ import numpy as np
 
 import mbsfmu
 from mbsfmu.base.executors import InlineExecutor
-from mbsfmu.studies import model_subject
+from mbsfmu.studies import subject
 
 STOP = 2.0
 SETTINGS: dict[str, dict[str, Any]] = {"steps of 1 ms (trapezoidal)": {"step": [1e-3]}, "rodas5p": {}}
@@ -74,9 +74,9 @@ def main() -> None:
     print("| runs | a point, one by one | a point in an ensemble | steps of a single run |")
     print("|---|---|---|---|")
     for name, settings in SETTINGS.items():
-        with mock.patch.object(model_subject, "grouped", one_by_one):
+        with mock.patch.object(subject, "grouped", one_by_one):
             alone = a_point(model, settings, counts, turns)
-        with mock.patch("mbsfmu.studies.ensembles.LEAST_STEPS", 0.0):
+        with mock.patch("mbsfmu.studies.point_run.LEAST_STEPS", 0.0):
             together = a_point(model, settings, counts, turns)
         steps = steps_alone(model, settings, turns)
         print(f"| {name} | {1e3 * alone:.2f} ms | {1e3 * together:.2f} ms | {1e3 * steps:.2f} ms |")

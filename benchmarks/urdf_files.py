@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from mbsfmu import DataError, InputError, Mechanism, mechanism_from_urdf
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.parts import JointDrive
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import LoopsInUse, starts

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import mbsfmu
-from mbsfmu.parts.static_blocks import Table
+from mbsfmu.parts.blocks import Table
 
 NOISE = {"mechanism.boom.angle": 1e-4, "circuit.cylinder.pressure_piston": 2e4, "circuit.cylinder.pressure_rod": 2e4}
 """Standard deviations in rad and Pa: of an encoder, and of sensors of 0.1 % of 200 bar."""

@@ -40,8 +40,8 @@ SUBJECTS = (
     Subject("model", "Model", "Machines as data: systems, connections, bodies, model files.", (
         "mbsfmu.coupled", "mbsfmu.model", "mbsfmu.models", "mbsfmu.systems", "mbsfmu.urdf", "mbsfmu.base")),
     Subject("parts", "User-defined parts", "Base classes of user-defined parts and systems, and what they are given.", (
-        "mbsfmu.model.block", "mbsfmu.model.force", "mbsfmu.model.force_context", "mbsfmu.model.joint",
-        "mbsfmu.model.constraint", "mbsfmu.model.closure", "mbsfmu.model.sensor", "mbsfmu.model.system_kinds",
+        "mbsfmu.model.block", "mbsfmu.model.force", "mbsfmu.model.force", "mbsfmu.model.joint",
+        "mbsfmu.model.joint", "mbsfmu.model.joint", "mbsfmu.model.force", "mbsfmu.model.system_kinds",
         "mbsfmu.equations", "mbsfmu.modelling", "mbsfmu.io.part_files", "mbsfmu.rules", "mbsfmu.parts")),
     Subject("hydraulics", "Hydraulics", "Circuits, oil, characteristics of components.", ("hydraulics",)),
     Subject("running", "Running", "Simulations in process, their options, results and statistics.", (

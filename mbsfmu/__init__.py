@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from mbsfmu.analysis.sensitivities import SensitivityResult
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
-    from mbsfmu.comparison.comparison_options import ComparisonKeywords
+    from mbsfmu.comparison.comparison import ComparisonKeywords
     from mbsfmu.comparison.recommendation import CouplingSetting, Recommendation, recommend
-    from mbsfmu.comparison.tight import TightRun
+    from mbsfmu.comparison.reference_run import TightRun
     from mbsfmu.cosim import (
         Connection,
         Cosimulation,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
     from mbsfmu.coupled.model_overview import overview
     from mbsfmu.coupled.transition import Transition
-    from mbsfmu.equations.closure_equations import (
+    from mbsfmu.equations.constraints import (
         Angle,
         Gap,
         Offset,
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         turned_back,
         turns,
     )
-    from mbsfmu.equilibrium.equilibrium_result import Equilibrium
+    from mbsfmu.equilibrium.model_equilibrium import Equilibrium
     from mbsfmu.exporting.coupled_export import export_coupled
     from mbsfmu.exporting.fmu_export import export
     from mbsfmu.exporting.reference_results import ReferenceDeviation, check_reference
@@ -81,18 +81,33 @@ if TYPE_CHECKING:
     from mbsfmu.integration.solver import Statistics
     from mbsfmu.io.checkpoints import Checkpoint
     from mbsfmu.io.part_files import UserParts, load_parts
-    from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, read_signal
-    from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
+    from mbsfmu.io.signals import (
+        LinearSignal,
+        PolynomialSignal,
+        RestToRestSignal,
+        SineSignal,
+        SplineSignal,
+        StepSignal,
+        read_signal,
+    )
     from mbsfmu.io.trajectory import Trajectory
     from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
     from mbsfmu.model.block import Block, SampledBlock
-    from mbsfmu.model.closure import ClosureEquation
-    from mbsfmu.model.constraint import Constraint
-    from mbsfmu.model.force import Force, JointLoad, PointLoad
-    from mbsfmu.model.force_context import BodyPoint, ForceContext, JointMotion, PointAcceleration, SensorContext
-    from mbsfmu.model.joint import Joint, JointElement
+    from mbsfmu.model.body import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
+    from mbsfmu.model.force import (
+        BodyPoint,
+        Force,
+        ForceContext,
+        JointLoad,
+        JointMotion,
+        Numbers,
+        PointAcceleration,
+        PointLoad,
+        Sensor,
+        SensorContext,
+    )
+    from mbsfmu.model.joint import ClosureEquation, Constraint, Joint, JointElement
     from mbsfmu.model.model_file_schema import model_schema
-    from mbsfmu.model.numbers import Numbers
     from mbsfmu.model.reference_types import (
         Direction,
         JointReference,
@@ -102,8 +117,6 @@ if TYPE_CHECKING:
         Positive,
         Vector,
     )
-    from mbsfmu.model.sensor import Sensor
-    from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
     from mbsfmu.modelling import Array, Condition, DataError, Parameter, Quantity, Remark
     from mbsfmu.modelling.variables import Causality, Variability, Variable
     from mbsfmu.parts import (
@@ -156,15 +169,14 @@ if TYPE_CHECKING:
         Universal,
     )
     from mbsfmu.rules import Rule
-    from mbsfmu.simulation.ensemble_result import EnsembleResult
     from mbsfmu.simulation.run_options import RunKeywords, RunOptions
-    from mbsfmu.simulation.run_result import Result
+    from mbsfmu.simulation.run_result import EnsembleResult, Result
     from mbsfmu.simulation.simulation import Simulation
     from mbsfmu.studies import SobolIndices, StudyOptions, StudyResult, sweep
     from mbsfmu.studies.study_options import StudyKeywords
-    from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+    from mbsfmu.systems.concatenated_system import CoupledSystem
     from mbsfmu.urdf import mechanism_from_urdf
-    from mbsfmu.view.live.live_session import live
+    from mbsfmu.view.live.live_server import live
     from mbsfmu.view.play.play_page import PlayPage, play
     from mbsfmu.view.plots.plot import Plot
     from mbsfmu.view.report import Circumstances, write_report
@@ -187,9 +199,9 @@ _HOMES = {
     "analysis.sensitivities": "SensitivityResult",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
-    "comparison.comparison_options": "ComparisonKeywords",
+    "comparison.comparison": "ComparisonKeywords",
     "comparison.recommendation": "CouplingSetting recommend Recommendation",
-    "comparison.tight": "TightRun",
+    "comparison.reference_run": "TightRun",
     "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CoupledJoint CouplingOptions "
     "JointHandle SystemGraph",
     "cosim.control.run_statistics": "RunStatistics",
@@ -199,8 +211,8 @@ _HOMES = {
     "coupled.ensemble_simulation": "EnsembleSimulation",
     "coupled.model_overview": "overview",
     "coupled.transition": "Transition",
-    "equations.closure_equations": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
-    "equilibrium.equilibrium_result": "Equilibrium",
+    "equations.constraints": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
+    "equilibrium.model_equilibrium": "Equilibrium",
     "exporting.coupled_export": "export_coupled",
     "exporting.fmu_export": "export",
     "exporting.reference_results": "check_reference ReferenceDeviation",
@@ -209,21 +221,16 @@ _HOMES = {
     "integration.solver": "Statistics",
     "io.checkpoints": "Checkpoint",
     "io.part_files": "load_parts UserParts",
-    "io.signals": "LinearSignal read_signal SineSignal StepSignal",
-    "io.smooth_signals": "PolynomialSignal RestToRestSignal SplineSignal",
+    "io.signals": "LinearSignal PolynomialSignal read_signal RestToRestSignal SineSignal SplineSignal StepSignal",
     "io.trajectory": "Trajectory",
     "model": "along Beam Cuboid Mechanism Point RigidBody",
     "model.block": "Block SampledBlock",
-    "model.closure": "ClosureEquation",
-    "model.constraint": "Constraint",
-    "model.force": "Force JointLoad PointLoad",
-    "model.force_context": "BodyPoint ForceContext JointMotion PointAcceleration SensorContext",
-    "model.joint": "Joint JointElement",
+    "model.body": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
+    "model.force": "BodyPoint Force ForceContext JointLoad JointMotion Numbers PointAcceleration PointLoad Sensor "
+    "SensorContext",
+    "model.joint": "ClosureEquation Constraint Joint JointElement",
     "model.model_file_schema": "model_schema",
-    "model.numbers": "Numbers",
     "model.reference_types": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
-    "model.sensor": "Sensor",
-    "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
     "modelling": "Array Condition DataError Parameter Quantity Remark",
     "modelling.variables": "Causality Variability Variable",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential Distance DistanceSensor "
@@ -233,15 +240,14 @@ _HOMES = {
     "RateLimiter Revolute SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D "
     "TransferFunction Universal",
     "rules": "Rule",
-    "simulation.ensemble_result": "EnsembleResult",
     "simulation.run_options": "RunKeywords RunOptions",
-    "simulation.run_result": "Result",
+    "simulation.run_result": "EnsembleResult Result",
     "simulation.simulation": "Simulation",
     "studies": "SobolIndices StudyOptions StudyResult sweep",
     "studies.study_options": "StudyKeywords",
-    "systems.coupled.coupled_system": "CoupledSystem",
+    "systems.concatenated_system": "CoupledSystem",
     "urdf": "mechanism_from_urdf",
-    "view.live.live_session": "live",
+    "view.live.live_server": "live",
     "view.play.play_page": "play PlayPage",
     "view.plots.plot": "Plot",
     "view.report": "Circumstances write_report",

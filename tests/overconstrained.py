@@ -15,7 +15,7 @@ from slewing import LENGTHS, four_bar_directions
 
 from mbsfmu import CoupledModel
 from mbsfmu.models import bennett, slewing_four_bar
-from mbsfmu.models.spatial import bennett_angle
+from mbsfmu.models.chains import bennett_angle
 
 Floats = NDArray[np.float64]
 TIMES = {"bennett": (0.5, 0.75, 1.0, 1.25), "slewing-four-bar": (0.2, 0.3, 0.4, 0.5)}

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from mbsfmu.model import Mechanism, RigidBody
-from mbsfmu.model.topology import TreeJoint
+from mbsfmu.model.mechanism import TreeJoint
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,7 @@ from math import asin, atan2, cos, hypot, pi, sin, sqrt, tan
 
 from mbsfmu import CoupledModel, Gear, Mechanism, Revolute, RigidBody
 from mbsfmu.model import along
-from mbsfmu.model.constraint import Constraint
-from mbsfmu.model.joint import Joint
+from mbsfmu.model.joint import Constraint, Joint
 
 GRAVITY = 9.81
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mbsfmu.view.pages.page_files import text_of
+from mbsfmu.view.pages.page import text_of
 
 _RUN = """
 const fs = require("fs");

@@ -25,12 +25,10 @@ from cosim.linear_units import CONNECTIONS, LinearSystem, halves
 
 import mbsfmu
 from mbsfmu import CosimulationError, CosimulationResult, recommend
-from mbsfmu.base.muted import muted
-from mbsfmu.comparison.coupled_fmus import CoupledFmus
-from mbsfmu.comparison.coupled_reference import coupled_reference
-from mbsfmu.comparison.internal_steps import InternalSteps
+from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.comparison.recommendation import CouplingSetting
-from mbsfmu.comparison.run import Task, run_timed
+from mbsfmu.comparison.reference_run import InternalSteps, coupled_reference
+from mbsfmu.comparison.run import CoupledFmus, Task, run_timed
 from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.native.native_package import export_native
 from mbsfmu.simulation.factory import make_simulation

@@ -30,7 +30,7 @@ from rates import QUICK, Timed, interleaved, point, pointer
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.program_code import program_code
-from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.system import Code
 from mbsfmu.tracing.workspace import RecordedFunction
 
 SIZES = (3,) if QUICK else (15, 50, 200)

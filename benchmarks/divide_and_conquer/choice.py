@@ -22,7 +22,7 @@ from measured import taken
 from rates import QUICK, Timed, repeated
 
 from mbsfmu.models import ladder
-from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.system import Code
 
 SIZES: dict[str, tuple[int, ...]] = {
     "planar": (16, 32, 64, 80),

@@ -19,7 +19,7 @@ from rates import QUICK, Timed, reached, repeated
 
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.models import ladder
-from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.system import Code
 from mbsfmu.tracing.workspace import RecordedFunction
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))

@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 from figures import DOCS, STYLES
 
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelFactors
+from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, LevelFactors
 from mbsfmu.models import pendulum
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import LoopsInUse, SystemContext, starts

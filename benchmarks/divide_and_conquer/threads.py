@@ -18,7 +18,7 @@ from machines import TREES
 from rates import QUICK, compiled_rates, interleaved, repeated
 
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.system import Code
 from mbsfmu.tracing.tape.memory_layout import Phase, layout
 from mbsfmu.tracing.tape.recorded_program import Program
 from mbsfmu.tracing.workspace import RecordedFunction

@@ -15,10 +15,10 @@ from mbsfmu.analysis.derivative_errors import DerivativeErrors
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.run_points import Indices
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.base.muted import muted
+from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.simulation.error_check import LEAST_TOLERANCE, TIGHTER
-from mbsfmu.simulation.runner import Recording
+from mbsfmu.simulation.run_loop import Recording
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 

@@ -26,7 +26,7 @@ from mbsfmu.analysis.measures import places_in_steps
 from mbsfmu.analysis.residuals import LOSSES, FitSignal, Loss, inflations, influence, remarks, spread
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.integration.error_measure import LARGE_ERROR
-from mbsfmu.io.tabular import full_name
+from mbsfmu.io.trajectory import full_name
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.measured_numbers import Bounds
 from mbsfmu.modelling.variables import Variable

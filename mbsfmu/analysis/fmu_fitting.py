@@ -18,7 +18,7 @@ from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_nois
 from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.sensitivities import named_once
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.muted import each_once
+from mbsfmu.base.repeated_warnings import each_once
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.variable_descriptions import (
     all_elements,
@@ -30,7 +30,7 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
 )
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.signals import AnySignal
-from mbsfmu.io.tabular import full_name
+from mbsfmu.io.trajectory import full_name
 from mbsfmu.modelling.measured_numbers import Bounds
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.tracing.workspace import Floats

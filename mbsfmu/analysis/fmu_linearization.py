@@ -14,7 +14,7 @@ from mbsfmu.analysis.fmu_point import FmuPoint, continuous_variables
 from mbsfmu.analysis.linear_system import Floats, LinearSystem, OperatingValue
 from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.patterns import means, nearest
+from mbsfmu.base.name_patterns import means, nearest
 from mbsfmu.cosim.coupling.consistent_start import initialize_values
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Connection, Exposed

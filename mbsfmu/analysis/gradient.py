@@ -18,7 +18,7 @@ from mbsfmu.analysis.sensitivities import check_numbers, computed_variables, par
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
 from mbsfmu.analysis.step_equations import chained
 from mbsfmu.base.errors import InputError
-from mbsfmu.io.tabular import NamedValues
+from mbsfmu.io.trajectory import NamedValues
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 

@@ -11,12 +11,12 @@ from mbsfmu.analysis.kinks import has_kink
 from mbsfmu.analysis.linear_system import Floats, LinearSystem, OperatingValue
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.patterns import means, nearest
+from mbsfmu.base.name_patterns import means, nearest
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.modelling.variables import Causality, Variable, rated_names
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.state import State
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
 
 FORMULATION = "double-step"
 """Whose unknowns are independent coordinates; the motion that is linearized is that of all formulations."""

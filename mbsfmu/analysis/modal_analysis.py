@@ -13,9 +13,9 @@ from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.analysis.root_locus import RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.machine import Machine
-from mbsfmu.view.pages.formatted_quantity import number, quantity
+from mbsfmu.model.system_model import circuits_of
+from mbsfmu.view.pages.blocks import number, quantity
 
 if TYPE_CHECKING:
     from mbsfmu.view.scene import Animation

@@ -19,9 +19,9 @@ from mbsfmu.analysis.measures import EndValue, Measure, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.muted import muted
+from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.integration.error_measure import LARGE_ERROR
-from mbsfmu.io.tabular import full_name
+from mbsfmu.io.trajectory import full_name
 from mbsfmu.modelling.measured_numbers import Bounds, begins_with_number, is_plain, number_in, plain_number
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats

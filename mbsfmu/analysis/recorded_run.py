@@ -15,14 +15,13 @@ from mbsfmu.analysis.step_equations import StepEquations
 from mbsfmu.analysis.trapezoidal_step_equations import TrapezoidalStepEquations
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import check_grid, counted
-from mbsfmu.equations.coordinate_charts import NO_TURN
+from mbsfmu.equations.kinematics import NO_TURN
 from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.simulation.run_loop import RunLoop
-from mbsfmu.simulation.runner import Recording
+from mbsfmu.simulation.run_loop import Recording, RunLoop
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 

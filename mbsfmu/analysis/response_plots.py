@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.view.plots.curve import Curve, Kind
-from mbsfmu.view.plots.plot import Axis, Panel, Plot
+from mbsfmu.view.plots.plot import Axis, Curve, Kind, Panel, Plot
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]

@@ -77,8 +77,12 @@ class RootLocus:
 
     def damping_plot(self) -> Plot:
         """Return natural frequencies and damping ratios of oscillating modes over the parameter."""
-        from mbsfmu.view.plots.curve import Curve  # noqa: PLC0415 - what draws is loaded where it is asked for
-        from mbsfmu.view.plots.plot import Axis, Panel, Plot  # noqa: PLC0415
+        from mbsfmu.view.plots.plot import (  # noqa: PLC0415
+            Axis,
+            Curve,
+            Panel,
+            Plot,
+        )
 
         frequencies, ratios = [], []
         for number, branch in enumerate(self.eigenvalues.T, start=1):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.native.many_points import CHUNK, at_points
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction

@@ -15,7 +15,7 @@ from mbsfmu.analysis.run_points import regular
 from mbsfmu.analysis.start_derivatives import start_derivatives
 from mbsfmu.analysis.step_equations import chained
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.io.tabular import full_name
+from mbsfmu.io.trajectory import full_name
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import RANK_TOLERANCE
 from mbsfmu.initialization.accelerations import UNBALANCED
-from mbsfmu.initialization.assembly import Assembled, Assembly
 from mbsfmu.initialization.closing_loops import (
     CLOSED,
     OnConstraints,
@@ -18,7 +17,7 @@ from mbsfmu.initialization.closing_loops import (
     given_ranks,
     onto_velocity_constraints,
 )
-from mbsfmu.initialization.initialization import BalancedPart, Initialization
+from mbsfmu.initialization.initialization import Assembled, Assembly, BalancedPart, Initialization
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 

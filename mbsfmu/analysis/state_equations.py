@@ -14,7 +14,7 @@ from mbsfmu.analysis.run_points import Indices, PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.reduced_equations import ReducedEquations
-from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.tracing.workspace import AnyFunction, Floats
 
 _MOST, _CLOSED = 30, 1e-13

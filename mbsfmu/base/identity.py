@@ -1,11 +1,30 @@
-"""Identities of data: content keys and origin."""
+"""Identities of data: content keys, origin, JSON form."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from mbsfmu.base.errors import InputError
+
+
+def plain(value: Any) -> Any:
+    """Return mappings, lists, texts and numbers without NumPy types; null for non-finite numbers."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
 
 _CHECKSUM = 32  # bytes of SHA-256
 

@@ -1,4 +1,4 @@
-"""Command line: dispatch of commands, one-line errors."""
+"""Command line: dispatch of commands, help in two sections, one-line errors."""
 
 from __future__ import annotations
 
@@ -7,17 +7,81 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from mbsfmu.base.failures import SimulationError
 from mbsfmu.base.files import WriteError, reason
-from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once, interrupted_status, uncollected
+
+EXPERT = frozenset(
+    {
+        # of simulations and FMUs
+        *("jacobian", "absolute_tolerance", "newton_tolerance", "iterations", "penalty", "projections"),
+        *("restart_momenta", "stabilisation", "code", "unit_threads", "assembly"),
+        # of exports
+        *("arrays", "sources", "locals", "no_execution_tool", "reference", "wrapper"),
+        # of coupled runs
+        *("unit_tolerance", "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations", "relaxation"),
+        *(
+            "energy_correction",
+            "linear_correction",
+            "threads",
+            "model_exchange",
+            "unit_solver",
+            "isolate",
+            "strict",
+            "rates",
+        ),
+        *("place", "time_limit"),
+        *("record_every", "record_interval", "bonds", "internal_step", "scheduler"),
+        # of all commands
+        "debug",
+    }
+)
+"""Names of options for those who know the method behind them."""
+
+
+class SectionedCommand(click.Command):
+    """A command whose help lists options for experts behind the others."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what was typed; while a shell completes the value of an option, that option has none yet."""
+        typed = args[:-1] if ctx.resilient_parsing and args and args[-1].startswith("-") else args
+        return super().parse_args(ctx, typed)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, in two sections."""
+        for title, expert in (("Options", False), ("Options for experts", True)):
+            listed = [each for each in self.get_params(ctx) if (each.name in EXPERT) is expert]
+            records = [record for each in listed if (record := each.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def common_options(command: Command) -> Command:
+    """Add the options that every command has."""
+    command = click.option("--quiet", is_flag=True, help="No progress and no notes on stderr.")(command)
+    return click.option("--debug", is_flag=True, help="Show where an error comes from.")(command)
+
+
+def checkpoint_option(command: Command) -> Command:
+    """Add the option for checkpoints next to the output."""
+    return click.option(
+        "--checkpoint",
+        type=float,
+        help="Time in s between saves to OUTPUT.checkpoint, from which the same call goes on after it was killed.",
+    )(command)
+
 
 COMMANDS = {
     "compare": "Run MODEL monolithically and coupled, and say what coupling and the step cost.",

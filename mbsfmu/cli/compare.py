@@ -9,19 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.cli.assigned_values import assigned
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.completion import complete_models
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.live_option import live_machine, live_option
-from mbsfmu.cli.model_argument import model_or_fmus, parts_option
-from mbsfmu.cli.option_types import assignment, options_of, output_file, refuse_same_files, words
-from mbsfmu.cli.output import log_to_stderr, to_the_end, warn, write_json
-from mbsfmu.cli.report_file import Reporter, report_option
-from mbsfmu.cli.standard_output import say
-from mbsfmu.cli.terminal import print_table, progress_bar, shown
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.found_models import complete_models
+from mbsfmu.cli.options import (
+    Reporter,
+    assigned,
+    assignment,
+    live_machine,
+    live_option,
+    model_or_fmus,
+    options_of,
+    output_file,
+    parts_option,
+    refuse_same_files,
+    report_option,
+    words,
+)
+from mbsfmu.cli.output import log_to_stderr, print_table, progress_bar, say, shown, to_the_end, warn, write_json
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
-from mbsfmu.comparison.comparison_options import ComparisonOptions
+from mbsfmu.comparison.comparison import ComparisonOptions
 from mbsfmu.comparison.cost import remedy
 from mbsfmu.comparison.recommendation import recommend
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions

@@ -9,14 +9,21 @@ from typing import Any
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cli.common_options import checkpoint_option, common_options
-from mbsfmu.cli.coupled_options import rates_of
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import parts_option
-from mbsfmu.cli.option_types import FORMATS, assignment, options_of, output_file, refuse_same_files, table_file, words
-from mbsfmu.cli.output import log_to_stderr, report_kept_rows, write_json
-from mbsfmu.cli.report_file import Reporter, report_option
-from mbsfmu.cli.terminal import print_table, progress_bar, shown
+from mbsfmu.cli.commands import SectionedCommand, checkpoint_option, common_options
+from mbsfmu.cli.export import rates_of
+from mbsfmu.cli.options import (
+    FORMATS,
+    Reporter,
+    assignment,
+    options_of,
+    output_file,
+    parts_option,
+    refuse_same_files,
+    report_option,
+    table_file,
+    words,
+)
+from mbsfmu.cli.output import log_to_stderr, print_table, progress_bar, report_kept_rows, shown, write_json
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling.sweeps import AITKEN
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions

@@ -6,16 +6,12 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
-from mbsfmu.cli.output import log_to_stderr, write_json
-from mbsfmu.cli.standard_output import say
-from mbsfmu.cli.terminal import at_work, print_table, shown
+from mbsfmu.cli.options import assignment, model_argument, output_file, refuse_same_files
+from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.equilibrium.equilibrium_result import Equilibrium
+from mbsfmu.equilibrium.model_equilibrium import Equilibrium
 
 
 @click.command("equilibrium", cls=SectionedCommand)

@@ -13,17 +13,20 @@ from mbsfmu.analysis.linear_system import SUFFIXES, Mode
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.analysis.root_locus import RootLocus
 from mbsfmu.base.errors import InputError
-from mbsfmu.cli.assigned_values import assigned, values_option
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.completion import complete_variables
-from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import is_fmu, model_argument
-from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
-from mbsfmu.cli.output import log_to_stderr, write_json
-from mbsfmu.cli.report_file import Reporter, report_option
-from mbsfmu.cli.standard_output import say
-from mbsfmu.cli.terminal import at_work, print_table, shown
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.found_models import complete_variables, find_model
+from mbsfmu.cli.options import (
+    Reporter,
+    assigned,
+    assignment,
+    is_fmu,
+    model_argument,
+    output_file,
+    refuse_same_files,
+    report_option,
+    values_option,
+)
+from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.studies.points import parse_values
 

@@ -6,16 +6,12 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.assigned_values import assigned
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import parts_option
-from mbsfmu.cli.option_types import options_of
-from mbsfmu.cli.output import log_to_stderr
-from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.options import assigned, options_of, parts_option
+from mbsfmu.cli.output import log_to_stderr, say
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.part_files import load_parts
-from mbsfmu.view.live.live_session import live
+from mbsfmu.view.live.live_server import live
 
 
 @click.command("live", cls=SectionedCommand)

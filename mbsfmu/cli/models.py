@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.terminal import print_table
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.output import print_table
 from mbsfmu.models import BUILT_IN, CIRCUITS
 from mbsfmu.models.examples import EXAMPLES, example_description
 

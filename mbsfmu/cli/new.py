@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.completion import complete_words
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.found_models import complete_words
+from mbsfmu.cli.output import say
 from mbsfmu.models.examples import EXAMPLES, write_starting_file
 
 

@@ -7,22 +7,18 @@ from typing import Any
 import click
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.completion import complete_variables
-from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import (
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.found_models import complete_variables, find_model
+from mbsfmu.cli.options import (
     DIFFERENTIATED,
     bounds_of,
+    model_argument,
     options_of,
     output_file,
     refuse_same_files,
     stop_time,
 )
-from mbsfmu.cli.output import log_to_stderr, write_json
-from mbsfmu.cli.standard_output import say
-from mbsfmu.cli.terminal import at_work, print_table, shown
+from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
 from mbsfmu.simulation.run_options import RunOptions
 
 

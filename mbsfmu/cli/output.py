@@ -1,4 +1,4 @@
-"""Output of commands besides tables: log on stderr, results as JSON."""
+"""Output of commands: lines and tables on stdout, log and progress on stderr, results as JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,25 @@ from typing import Any, TextIO
 
 import click
 
-from mbsfmu.base.files import complete_file
-from mbsfmu.base.plain import plain
+from mbsfmu.base.files import WriteError, complete_file
+from mbsfmu.base.identity import plain
+
+
+@contextmanager
+def standard_output() -> Iterator[None]:
+    """Report stdout that cannot be written; a closed pipe is not an error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise WriteError("the standard output", error) from error
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    with standard_output():
+        click.echo(text)
 
 
 def log_to_stderr(quiet: bool) -> None:
@@ -87,3 +104,55 @@ def write_json(path: str | None, data: Mapping[str, Any]) -> None:
         return
     with complete_file(path) as partial:
         partial.write_text(json.dumps(plain(data), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table, in full width if stdout is not a terminal."""
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 160, markup=False)
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    with standard_output():
+        console.print(table)
+
+
+@contextmanager
+def progress_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """Show a progress bar on a terminal's stderr; return its update function, None if quiet."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(text, total=1.0)
+        yield lambda share: progress.update(task, completed=share)
+
+
+@contextmanager
+def at_work(text: str, quiet: bool) -> Iterator[None]:
+    """Show an indeterminate progress on a terminal's stderr."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(text, total=None)
+        yield
+
+
+def shown(value: Any) -> str:
+    """Return a value as text for a table."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

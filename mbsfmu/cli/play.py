@@ -6,16 +6,19 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.assigned_values import assigned, values_option
-from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.live_option import typed
-from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import OF_FMUS, options_of, output_file, refuse_same_files
-from mbsfmu.cli.output import log_to_stderr
-from mbsfmu.cli.standard_output import say
-from mbsfmu.cli.terminal import at_work
+from mbsfmu.cli.options import (
+    OF_FMUS,
+    assigned,
+    model_argument,
+    options_of,
+    output_file,
+    refuse_same_files,
+    typed,
+    values_option,
+)
+from mbsfmu.cli.output import at_work, log_to_stderr, say
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.view.play.play_page import play
 

@@ -6,12 +6,9 @@ import json
 
 import click
 
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import parts_option
-from mbsfmu.cli.option_types import output_file, refuse_same_files
-from mbsfmu.cli.output import write_json
-from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.options import output_file, parts_option, refuse_same_files
+from mbsfmu.cli.output import say, write_json
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.model_file_schema import model_schema
 

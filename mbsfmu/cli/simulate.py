@@ -6,16 +6,27 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.assigned_values import assigned, set_values, values_option
-from mbsfmu.cli.common_options import checkpoint_option, common_options
+from mbsfmu.cli.commands import SectionedCommand, checkpoint_option, common_options
 from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.live_option import live_machine, live_option
-from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
-from mbsfmu.cli.output import log_to_stderr, write_json
-from mbsfmu.cli.report_file import Reporter, recorded, report_option
-from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
+from mbsfmu.cli.options import (
+    FORMATS,
+    RUN,
+    Reporter,
+    assigned,
+    live_machine,
+    live_option,
+    model_argument,
+    options_of,
+    output_file,
+    recorded,
+    refuse_same_files,
+    report_option,
+    set_values,
+    stop_time,
+    table_file,
+    values_option,
+)
+from mbsfmu.cli.output import at_work, log_to_stderr, print_table, progress_bar, shown, write_json
 from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.simulation.run_options import RunOptions
 

@@ -12,28 +12,26 @@ from typing import Any, Unpack
 import click
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.completion import complete_models, complete_variables
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import model_or_fmus, parts_option
-from mbsfmu.cli.option_types import (
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.found_models import complete_models, complete_variables
+from mbsfmu.cli.options import (
     FORMATS,
+    Reporter,
     assignment,
+    model_or_fmus,
     numbers,
     options_of,
     output_file,
+    parts_option,
     refuse_same_files,
+    report_option,
     table_file,
     words,
 )
-from mbsfmu.cli.output import log_to_stderr, write_json
-from mbsfmu.cli.report_file import Reporter, report_option
-from mbsfmu.cli.standard_output import say
-from mbsfmu.cli.terminal import print_table, progress_bar
+from mbsfmu.cli.output import log_to_stderr, print_table, progress_bar, say, write_json
 from mbsfmu.io.signals import read_signal
 from mbsfmu.studies import SobolIndices, StudyResult, sweep
-from mbsfmu.studies.points import parse_values
-from mbsfmu.studies.samples import METHODS, Distribution, draw, read_samples
+from mbsfmu.studies.points import METHODS, Distribution, draw, parse_values, read_samples
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
 
 _SHOWN = 8  # outputs whose Sobol indices are printed

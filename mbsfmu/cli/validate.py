@@ -9,11 +9,9 @@ from dataclasses import asdict
 import click
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.option_types import output_file, refuse_same_files
-from mbsfmu.cli.output import write_json
-from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.commands import SectionedCommand, common_options
+from mbsfmu.cli.options import output_file, refuse_same_files
+from mbsfmu.cli.output import say, write_json
 from mbsfmu.fmu.validation import Finding, Severity, validate
 
 _TOLERANCE = 1e-6

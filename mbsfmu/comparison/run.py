@@ -1,21 +1,281 @@
-"""One coupled run with its errors and cost."""
+"""One coupled run with its errors and cost, and the stability limit of its step."""
 
 from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Self
 
-from mbsfmu.base.muted import muted
-from mbsfmu.comparison.coupled_fmus import CoupledFmus
-from mbsfmu.comparison.curves import RunCurves, curves_of
-from mbsfmu.comparison.reference import ReferenceRun, load_reference
-from mbsfmu.cosim import CosimulationError, CosimulationResult
-from mbsfmu.modelling.ranges import percent
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.repeated_warnings import muted
+from mbsfmu.cosim import Cosimulation, CosimulationError, CosimulationResult, CouplingOptions
+from mbsfmu.cosim.coupling.algorithms import parted
+from mbsfmu.cosim.coupling.coupling_data import Signal
+from mbsfmu.cosim.coupling.graph import Connection
+from mbsfmu.cosim.runs.master import output_scales
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.ranges import compared_ranges, percent
+from mbsfmu.view.plots.plot import Curve
+
+KEYWORDS = (
+    *("order", "rates", "unit_tolerance", "model_exchange", "unit_solver"),
+    *("isolate", "time_limit", "strict", "start_time"),
+)
+"""Options of coupled runs that all runs of a comparison share."""
+
+
+@dataclass(frozen=True)
+class CoupledFmus:
+    """FMUs with their connections, as `cosimulate` takes them; sent to worker processes.
+
+    Attributes
+    ----------
+    source
+        An SSP file, a folder that holds one, or FMU files.
+    connections, parameters, inputs, bonds
+        As for `cosimulate`.
+    coupling
+        Options of all runs, of `KEYWORDS`.
+
+    Raises
+    ------
+    InputError
+        When an option of the runs is none of `KEYWORDS`.
+    """
+
+    source: str | Path | Sequence[str | Path]
+    connections: Sequence[str | tuple[str, str] | Connection] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Signal] = field(default_factory=dict)
+    bonds: Sequence[str] = ()
+    coupling: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.coupling:
+            if name not in KEYWORDS:
+                raise InputError(
+                    f"there is no option '{name}' of all coupled runs of a comparison; {closest_match(name, KEYWORDS)}"
+                )
+
+    @property
+    def name(self) -> str:
+        """Name of the package, or names of the FMUs."""
+        files = [self.source] if isinstance(self.source, str | Path) else list(self.source)
+        return " and ".join(Path(str(file).partition("=")[2] or file).stem for file in files)
+
+    def run(self, algorithm: str, **options: Any) -> Cosimulation:
+        """Return a coupled run that has not begun.
+
+        Parameters
+        ----------
+        algorithm
+            One of `CHOICES`.
+        options
+            Options of `CouplingOptions`.
+
+        Raises
+        ------
+        InputError
+            When options do not go together.
+        """
+        name, extrapolation = parted(algorithm)
+        chosen = {**self.coupling, "algorithm": name, "extrapolation": extrapolation, **options}
+        return Cosimulation(
+            self.source,
+            options=CouplingOptions(**chosen),
+            connections=self.connections,
+            parameters=self.parameters,
+            inputs=self.inputs,
+            bonds=self.bonds,
+        )
+
+    @contextmanager
+    def opened(self, step: float, **options: Any) -> Iterator[Cosimulation]:
+        """Give a run at its start.
+
+        Parameters
+        ----------
+        step
+            Communication step in s where neither the package nor the FMUs suggest one.
+        options
+            As for `run`, but for the step.
+
+        Raises
+        ------
+        InputError
+            As `run`.
+        """
+        with ExitStack() as stack:
+            try:
+                run = stack.enter_context(self.run("jacobi", **options))
+            except InputError:
+                run = stack.enter_context(self.run("jacobi", step=step, **options))
+            yield run
+
+    def result(self, algorithm: str, **options: Any) -> CosimulationResult:
+        """Return the result of a whole coupled run; arguments as for `run`.
+
+        Raises
+        ------
+        InputError
+            When options do not go together, or an FMU cannot do what is asked.
+        SimulationError
+            When it fails.
+        """
+        with self.run(algorithm, **options) as run:
+            run.run()
+            return run.result()
+
+
+@dataclass(frozen=True)
+class ReferenceRun:
+    """Outputs over time.
+
+    Attributes
+    ----------
+    time
+        In s, shape (k,).
+    outputs
+        Each of shape (k,).
+    scales
+        What errors are shares of: each output's range; its magnitude where it does not move but for round-off, and what
+        is usual for it where it stays at zero.
+    sizes
+        Sizes of the vectors that outputs are components of, which count where an output hardly varies.
+    references
+        Each output as `system.variable`, by which every run has it, whatever its own name for it is.
+    """
+
+    time: NDArray[np.float64]
+    outputs: Mapping[str, NDArray[np.float64]]
+    scales: Mapping[str, float]
+    sizes: Mapping[str, float]
+    references: Mapping[str, str]
+
+    @classmethod
+    def of(cls, run: Trajectory, nominals: Mapping[str, float], references: Mapping[str, str]) -> Self:
+        """Return the outputs of a run that have a nominal value, with their ranges."""
+        outputs = {name: run[name] for name in nominals}
+        scales, sizes = (
+            dict(zip(outputs, each.tolist(), strict=True)) for each in output_scales(outputs, run, nominals)
+        )
+        return cls(run.time, outputs, scales, sizes, {name: references[name] for name in nominals})
+
+    @property
+    def still(self) -> list[str]:
+        """Names of constant outputs, whose errors are not relative to ranges."""
+        return [name for name, values in self.outputs.items() if np.ptp(values) < self.scales[name]]
+
+    @property
+    def moves(self) -> bool:
+        """Whether any output moves."""
+        return len(self.still) < len(self.outputs)
+
+    def save(self, path: Path) -> None:
+        """Write it to a NumPy archive."""
+        values = np.column_stack(list(self.outputs.values()))
+        scales, sizes = (np.array(list(each.values())) for each in (self.scales, self.sizes))
+        names, references = np.array(list(self.outputs)), np.array([self.references[name] for name in self.outputs])
+        np.savez(path, time=self.time, names=names, references=references, values=values, scales=scales, sizes=sizes)
+
+    def same_of(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, NDArray[np.float64]]:
+        """Return the same outputs of another run, each of shape (number of its times,).
+
+        Parameters
+        ----------
+        run
+            The run.
+        names
+            Names of its signals by `system.variable`; None for a coupled run, which calls them so.
+        """
+        return {
+            name: run[reference if names is None else names[reference]] for name, reference in self.references.items()
+        }
+
+    def deviations(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, NDArray[np.float64]]:
+        """Return the deviation of each output of a run at the run's times, each of shape (number of its times,).
+
+        The reference is interpolated linearly. Arguments as for `same_of`.
+        """
+        return {
+            name: values - np.interp(run.time, self.time, self.outputs[name])
+            for name, values in self.same_of(run, names).items()
+        }
+
+    def errors(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, float]:
+        """Return the largest deviation of each output over time, relative to its scale.
+
+        Arguments as for `same_of`.
+        """
+        return self.relative(self.deviations(run, names))
+
+    def relative(self, deviations: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
+        """Return the largest deviation of each output over time, relative to its scale."""
+        largest = np.array([np.max(np.abs(deviations[name])) for name in self.outputs])
+        scales, sizes = (np.array(list(each.values())) for each in (self.scales, self.sizes))
+        return dict(zip(self.outputs, (largest / compared_ranges(largest, scales, sizes)).tolist(), strict=True))
+
+
+@lru_cache(maxsize=8)
+def load_reference(path: Path) -> ReferenceRun:
+    """Return the data of `ReferenceRun.save`, read once per process."""
+    with np.load(path) as archive:
+        names = archive["names"].tolist()
+        outputs = dict(zip(names, archive["values"].T, strict=True))
+        scales, sizes, references = (archive[each].tolist() for each in ("scales", "sizes", "references"))
+        return ReferenceRun(
+            archive["time"],
+            outputs,
+            dict(zip(names, scales, strict=True)),
+            dict(zip(names, sizes, strict=True)),
+            dict(zip(names, references, strict=True)),
+        )
+
+
+_MOST = 4000  # points of a curve
+_RESIDUAL = "energy_residual."
+
+
+@dataclass(frozen=True, eq=False)
+class RunCurves:
+    """Curves of one coupled run over time in s.
+
+    Attributes
+    ----------
+    outputs, deviations
+        Each output, and how far it is from the monolithic run, in its unit.
+    energy_residual
+        Residual energy of all power bonds together in J; None without bonds.
+    """
+
+    outputs: Mapping[str, Curve] = field(default_factory=dict)
+    deviations: Mapping[str, Curve] = field(default_factory=dict)
+    energy_residual: Curve | None = None
+
+
+def curves_of(run: Trajectory, reference: ReferenceRun, label: str) -> RunCurves:
+    """Return the curves of a coupled run compared with a monolithic one."""
+
+    def curve(values: np.ndarray) -> Curve:
+        return Curve.of(label, run.time, values).thinned(_MOST)
+
+    residuals = [run[name] for name in run.names if name.startswith(_RESIDUAL)]
+    return RunCurves(
+        {name: curve(values) for name, values in reference.same_of(run).items()},
+        {name: curve(values) for name, values in reference.deviations(run).items()},
+        curve(np.sum(residuals, axis=0)) if residuals else None,
+    )
+
 
 LOST = 1.0
 """Error relative to the reference's range above which a run counts as diverged."""
@@ -287,3 +547,62 @@ def _label(algorithm: str, step: float) -> str:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
+
+
+CLOSE = 1.05
+"""Ratio of the smallest diverging to the largest stable step at which the bisection ends."""
+
+
+@dataclass(frozen=True)
+class StabilityLimit:
+    """Stability limit of an algorithm between two steps in s.
+
+    Attributes
+    ----------
+    stable
+        The largest step found at which it does not diverge; None where all that were tried do.
+    diverging
+        The smallest step found at which it diverges, above `stable`; None where none of them does.
+    """
+
+    stable: float | None
+    diverging: float | None
+
+
+def stability_limit(
+    is_stable: Callable[[float], bool],
+    known: Mapping[float, bool],
+    smallest: float,
+    largest: float,
+    close: float = CLOSE,
+) -> StabilityLimit:
+    """Return the limit between stable and diverging steps.
+
+    Known steps are used first, then doubled up to the largest or halved down to the smallest until the limit is
+    enclosed, then bisected on a logarithmic scale. The result is the first limit from below; stability above a
+    diverging step is not searched.
+
+    Parameters
+    ----------
+    is_stable
+        Whether a step in s does not diverge.
+    known
+        Some steps for which that is known; at least one.
+    smallest, largest
+        Between which steps in s to look.
+    close
+        Quotient of the two steps at which the search ends.
+    """
+    diverging = min((step for step, stable in known.items() if not stable), default=None)
+    below = [step for step, stable in known.items() if stable and (diverging is None or step < diverging)]
+    stable = max(below, default=None)
+    while diverging is None and stable is not None and stable < largest:
+        step = min(2.0 * stable, largest)
+        stable, diverging = (step, None) if is_stable(step) else (stable, step)
+    while stable is None and diverging is not None and diverging > smallest:
+        step = max(0.5 * diverging, smallest)
+        stable, diverging = (step, diverging) if is_stable(step) else (None, step)
+    while stable is not None and diverging is not None and diverging > close * stable:
+        middle = math.sqrt(stable * diverging)
+        stable, diverging = (middle, diverging) if is_stable(middle) else (stable, middle)
+    return StabilityLimit(stable, diverging)

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mbsfmu.base.archives import scratch
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.files import reason
 from mbsfmu.base.identity import content_key
 from mbsfmu.base.interruption import deferring_interruptions
-from mbsfmu.base.scratch import scratch
 
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fvisibility=hidden", "-ffp-contract=off")

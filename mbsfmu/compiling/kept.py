@@ -17,9 +17,9 @@ import stat
 import time
 from pathlib import Path
 
+from mbsfmu.base.archives import remove_scratch, scratch_folder
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file, reason
-from mbsfmu.base.scratch import remove_scratch, scratch_folder
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.higher_functions import provided
 from mbsfmu.base.interruption import heeding_interruptions
-from mbsfmu.base.muted import each_once
+from mbsfmu.base.repeated_warnings import each_once
 from mbsfmu.base.times import time_in_s
 from mbsfmu.coupled.ensemble import Driving, Ensemble
 from mbsfmu.coupled.machine_values import Values
@@ -37,17 +37,16 @@ from mbsfmu.coupled.model_simulation import (
     starts_of,
 )
 from mbsfmu.coupled.model_values import with_values
-from mbsfmu.equilibrium.equilibrium_result import Equilibrium
-from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
+from mbsfmu.equilibrium.model_equilibrium import Equilibrium, find_equilibrium
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.io.signals import AnySignal, read_signals
-from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.system_kinds import ModelConnections, kind_of
+from mbsfmu.model.system_model import ModelData
 from mbsfmu.modelling.measured_numbers import Bounds
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.model_systems import check_variables, coupled_system, starting_variables, systems_of
 
 _SOLVERS = (Trapezoidal.name, *Rosenbrock.names)

@@ -13,11 +13,9 @@ import numpy as np
 
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import parameter_places
-from mbsfmu.base.alike import alike, how_many
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.kept_rows import default_interval, short_memory_in_words
-from mbsfmu.base.kept_warnings import KeptWarnings
-from mbsfmu.base.times import check_run, counted, time_in_s
+from mbsfmu.base.repeated_warnings import KeptWarnings, alike, how_many
+from mbsfmu.base.times import check_run, counted, default_interval, short_memory_in_words, time_in_s
 from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
 from mbsfmu.coupled.machine_values import (
     Values,
@@ -41,12 +39,10 @@ from mbsfmu.native.ensemble_library import (
     ensemble_library,
 )
 from mbsfmu.native.loop import count, count_places
-from mbsfmu.simulation.energy_watch import EnergyWatch
-from mbsfmu.simulation.ensemble_result import EnsembleResult
-from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.input_values import InputValues
-from mbsfmu.simulation.run_result import Result
+from mbsfmu.simulation.run_result import EnsembleResult, Result
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.watches import CardanWatch, EnergyWatch
 from mbsfmu.systems.system import starts as start_values
 from mbsfmu.tracing.workspace import Floats
 

@@ -19,11 +19,11 @@ from mbsfmu.coupled.machine_values import (
     value_array,
 )
 from mbsfmu.integration.error_measure import ErrorEstimate
-from mbsfmu.io.tabular import NamedValues
+from mbsfmu.io.trajectory import NamedValues
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.native.ensemble_library import OpenMachines
 from mbsfmu.native.loop import count_places
-from mbsfmu.simulation.ensemble_result import MachineSignals
+from mbsfmu.simulation.run_result import MachineSignals
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 

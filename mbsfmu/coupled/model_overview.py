@@ -13,7 +13,7 @@ from mbsfmu.cosim.runs.load_fmus import source_overview
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.model.remarks import model_remarks
+from mbsfmu.model.machine import model_remarks
 from mbsfmu.model.system_kinds import kind_of
 from mbsfmu.modelling import Data
 from mbsfmu.modelling.variables import Causality, Variability, Variable

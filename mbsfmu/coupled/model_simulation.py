@@ -11,20 +11,19 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.registry import is_built_in
 from mbsfmu.io.part_files import UserParts, read_part_file
-from mbsfmu.model.coupled import ModelData
-from mbsfmu.model.machine import Machine
+from mbsfmu.model.body import without_shapes
+from mbsfmu.model.machine import Machine, log_model_remarks
 from mbsfmu.model.mechanism import mechanisms_of
-from mbsfmu.model.remarks import log_model_remarks
-from mbsfmu.model.shape import without_shapes
+from mbsfmu.model.system_model import ModelData
 from mbsfmu.modelling import closest_match
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions, usual_formulation
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.systems.making import make_system
+from mbsfmu.simulation.variable_table import ExposedVariables
 from mbsfmu.systems.model_systems import coupled_system
+from mbsfmu.systems.part_variables import make_system
 
 _LOGGER = logging.getLogger(__name__)
 _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"

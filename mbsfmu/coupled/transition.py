@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mbsfmu.simulation.ensemble_result import MachineSignals
+from mbsfmu.simulation.run_result import MachineSignals
 from mbsfmu.tracing.workspace import Floats
 
 

@@ -11,24 +11,25 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from mbsfmu.divide_and_conquer.articulated_bodies import ArticulatedBodies, at_origin, shifted
+from mbsfmu.divide_and_conquer.articulated_bodies import (
+    ArticulatedBodies,
+    across,
+    at_origin,
+    constrained_subspace,
+    impulse,
+    joint_accelerations,
+    joint_rates,
+    shifted,
+)
+from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, Hung, LevelEquations, SequentialAssembly
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
-from mbsfmu.divide_and_conquer.closure_motion import joint_accelerations, joint_rates
-from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
-from mbsfmu.divide_and_conquer.joint_subspaces import across, constrained_subspace, impulse
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
-from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly
+from mbsfmu.divide_and_conquer.elimination import reciprocal
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.coordinate_relations import CoordinateRelation
-from mbsfmu.equations.forces import Given
-from mbsfmu.equations.frames import Frames, body_velocity
-from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.loads import MotionState
-from mbsfmu.equations.rotation import cross, perpendicular
-from mbsfmu.equations.sections import sections
-from mbsfmu.equations.tree_joints import JointKinematics
-from mbsfmu.equations.vector_pieces import stack
+from mbsfmu.equations.forces import CoordinateRelation, Given
+from mbsfmu.equations.joint_coordinates import MotionState
+from mbsfmu.equations.kinematics import JointKinematics, Kinematics, sections
+from mbsfmu.equations.rotation import Frames, body_velocity, cross, perpendicular, stack
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel, sections_wanted
 

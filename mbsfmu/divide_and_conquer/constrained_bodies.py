@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mbsfmu.divide_and_conquer.articulated_bodies import dual_axes
 from mbsfmu.divide_and_conquer.articulation import (
     about,
     acted_on,
@@ -27,19 +28,22 @@ from mbsfmu.divide_and_conquer.articulation import (
     inverse_inertias,
     relating_wrenches,
 )
+from mbsfmu.divide_and_conquer.assembly import (
+    Corrections,
+    DivideAndConquer,
+    Hung,
+    LevelEquations,
+    LevelFactors,
+    SequentialAssembly,
+    SequentialFactors,
+)
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, BinaryTree, Link
-from mbsfmu.divide_and_conquer.corrections import Corrections
-from mbsfmu.divide_and_conquer.joint_subspaces import dual_axes
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations, LevelFactors
-from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly, SequentialFactors
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.coordinate_relations import CoordinateRelation
-from mbsfmu.equations.frames import Frames
-from mbsfmu.equations.joint_measurement import measure
-from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.sections import sections
-from mbsfmu.equations.tree_joints import JointKinematics
+from mbsfmu.equations.forces import CoordinateRelation
+from mbsfmu.equations.joint_coordinates import measure
+from mbsfmu.equations.kinematics import JointKinematics, Kinematics, sections
+from mbsfmu.equations.rotation import Frames
 from mbsfmu.modelling.fields import Array
 
 ARM = 100.0

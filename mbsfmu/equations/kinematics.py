@@ -1,22 +1,515 @@
-"""Recursive kinematics of the spanning tree, from the base to the leaves.
+"""Recursive kinematics of the spanning tree, from the base to the leaves, also in sections for threads.
+
+Coordinate charts of ball and free joints: Cardan angles between two quaternions.
+
+A reference is two quaternions, that of an inner frame, L, and of an outer one, C. With the orthonormal, right-handed
+hinge axes a₁, a₂, a₃ the rotation is R = L R(a₁, θ₁) R(a₂, θ₂) R(a₃, θ₃) C, and ω = A θ̇ in the inner frame with A =
+[a₁, R₁ a₂, R₁ R₂ a₃]. A is singular at θ₂ = ±π/2 only (gimbal lock). Well before that the present orientation becomes
+the reference: a change of coordinates, exact except for round-off.
+
+A does not depend on θ₃. The third axis of a new reference is therefore the present axis of rotation: θ₃ of a rotor
+grows evenly, and θ₁ and θ₂ are the tilts of its axis, which move slowly. Rates about axes that turn with the rotor
+would have errors of (h ω)²/12 in each step of the trapezoidal rule.
+
+Recursive kinematics of the spanning tree, from the base to the leaves.
 
 Velocities and accelerations are those of the body point that coincides with the origin of the inertial frame at that
 time, together with the angular ones: Z = (ṡ, ω) [Jaiswal2021, eq. 1].
+
+Sections of a tree of bodies for parallel threads.
+
+A tree is cut at few bodies into pieces of equal weight. Each piece is attached to one outside body, and other pieces
+are attached to at most one of its bodies [Gazit1988]; in any order of assembly it has at most two handles. Pieces are
+distributed over as many sections as threads. Along a chain joints are eliminated from both ends towards the middle,
+where pieces have one handle and cost least; pieces in between have two.
+
+[Gazit1988] H. Gazit, G. L. Miller, S.-H. Teng, Optimal tree contraction in the EREW model, Concurrent Computations
+(1988).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import combinations, groupby, pairwise
+from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from mbsfmu.equations.frames import Frames, body_velocity
-from mbsfmu.equations.rotation import cross, rotation_about, rotation_from_quaternion
-from mbsfmu.equations.sections import GROUND, JOINED, sections
-from mbsfmu.equations.tree_joints import JointKinematics, reference_of
+from mbsfmu.equations.bodies import Points, PointSlot, Slot, VectorSlot
+from mbsfmu.equations.rotation import (
+    Frames,
+    body_velocity,
+    cross,
+    quaternion_about,
+    quaternion_conjugate,
+    quaternion_from_vector,
+    quaternion_product,
+    rotation_about,
+    rotation_from_quaternion,
+    rotation_from_vector,
+    unit,
+)
+from mbsfmu.model.mechanism import Topology, TreeJoint
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import in_section, kernel, sections_wanted
+
+NEAR_GIMBAL_LOCK = 1.0
+"""Second angle in rad beyond which the reference changes."""
+LOST = 1e-4
+"""Angle about the first two axes, times the square of what is turned about these in a step, from which on the reference
+changes, where the body turns less about the third: a rule of second order loses a twelfth of it of the rates."""
+ALONG = 0.98
+"""Cosine of the angle to an axis of the outer body's frame below which that is no axis of rotation: a rotor turns about
+such an axis, and its angular velocity is a little off it as long as the axis tilts."""
+NO_TURN = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+"""The reference without rotation."""
+REFERENCE = len(NO_TURN)
+"""Numbers of a reference: quaternions (w, x, y, z) of the inner and the outer frame."""
+
+
+@dataclass(frozen=True)
+class ChartedMotion:
+    """Coordinates, rates, momenta and reference of one ball or free joint.
+
+    Attributes
+    ----------
+    coordinates, velocities, accelerations
+        θ, θ̇ and θ̈, each of shape (3,).
+    momenta
+        Canonical momenta of θ, shape (3,).
+    reference
+        Quaternions of the inner and the outer frame, shape (8,).
+    """
+
+    coordinates: Array
+    velocities: Array
+    accelerations: Array
+    momenta: Array
+    reference: Array
+
+
+def orientation(axes: list[Array], angles: Array, reference: Array) -> Array:
+    """Return the unit quaternion (w, x, y, z) of the present orientation, shape (4,)."""
+    quaternion = reference[:4]
+    for axis, angle in zip(axes, angles, strict=True):
+        quaternion = quaternion_product(quaternion, quaternion_about(axis, angle))
+    quaternion = quaternion_product(quaternion, reference[4:])
+    return quaternion / np.sqrt(quaternion @ quaternion)
+
+
+def cardan_angles(rotation: Array) -> Array:
+    """Return the Cardan angles about x, y and z of a rotation matrix, shape (3,).
+
+    The second one is within ±π/2; at these limits the other two are undetermined.
+    """
+    return np.stack(
+        [
+            np.arctan2(-rotation[1, 2], rotation[2, 2]),
+            np.arctan2(rotation[0, 2], np.hypot(rotation[0, 0], rotation[0, 1])),
+            np.arctan2(-rotation[0, 1], rotation[0, 0]),
+        ]
+    )
+
+
+def angle_rates(axes: list[Array], angles: Array, angular_velocity: Array) -> Array:
+    """Return θ̇ = A⁻¹ ω, shape (3,), from the angular velocity in the frame of the first hinge."""
+    turned = rotation_about(axes[0], angles[0]).T @ angular_velocity
+    third = axes[2] @ turned / np.cos(angles[1])
+    return np.stack([axes[0] @ turned - np.sin(angles[1]) * third, axes[1] @ turned, third])
+
+
+def with_present_references(axes: list[Array], turning: ChartedMotion) -> ChartedMotion:
+    """Return the same motion with the present orientation as reference and the third axis along the rotation.
+
+    The new coordinates are zero; θ̇ are the components of ω along the axes, and the momenta those of the angular
+    momentum. Where the outer body rotates nearly about an axis of its frame, that is the third axis.
+    """
+    first, second, third = (rotation_about(axis, turning.coordinates[index]) for index, axis in enumerate(axes))
+    turned = (first @ (second @ third)).T @ _Turning.of(axes, turning).velocity
+    square = turned @ turned
+    moves = square > 0.0
+    towards = np.where(moves, turned / np.sqrt(np.where(moves, square, 1.0)), axes[2])
+    outer = rotation_from_quaternion(turning.reference[4:])
+    for axis in axes:
+        own = outer @ axis
+        towards = np.where((own @ towards) ** 2 > ALONG**2, own, towards)
+    towards = np.where(towards @ axes[2] < 0.0, -1.0, 1.0) * towards
+    # The shortest rotation of this direction to the third axis, by a right angle at most.
+    shortest = np.concatenate([np.stack([1.0 + towards @ axes[2]]), cross(towards, axes[2])])
+    shortest = shortest / np.sqrt(shortest @ shortest)
+    present = orientation(axes, turning.coordinates, turning.reference)
+    behind = quaternion_product(shortest, turning.reference[4:])
+    behind = behind / np.sqrt(behind @ behind)
+    inner = quaternion_product(present, quaternion_conjugate(behind))
+    return _described(axes, turning, np.concatenate([inner, behind]), np.zeros(3))
+
+
+def with_reference(axes: list[Array], turning: ChartedMotion, reference: Array) -> ChartedMotion:
+    """Return the same motion with another reference."""
+    present = orientation(axes, turning.coordinates, turning.reference)
+    between = quaternion_product(quaternion_conjugate(reference[:4]), present)
+    relative = rotation_from_quaternion(quaternion_product(between, quaternion_conjugate(reference[4:])))
+    frame = np.stack(axes, axis=1)
+    return _described(axes, turning, reference, cardan_angles(frame.T @ (relative @ frame)))
+
+
+def _described(axes: list[Array], turning: ChartedMotion, reference: Array, angles: Array) -> ChartedMotion:
+    """Return the same motion with another reference, from which the angles are known."""
+    between = quaternion_product(quaternion_conjugate(reference[:4]), turning.reference[:4])
+    carry = rotation_from_quaternion(between)
+    before = _Turning.of(axes, turning)
+    velocities = angle_rates(axes, angles, carry @ before.velocity)
+    columns = _columns(axes, angles)
+    remaining = carry @ before.acceleration - _quadratic_rates(columns, velocities)
+    momentum = carry @ before.momentum
+    momenta = np.stack([column @ momentum for column in columns])
+    return ChartedMotion(angles, velocities, angle_rates(axes, angles, remaining), momenta, reference)
+
+
+@dataclass(frozen=True)
+class _Turning:
+    """Angular velocity, acceleration and momentum in the inner frame, each of shape (3,)."""
+
+    velocity: Array
+    acceleration: Array
+    momentum: Array
+
+    @classmethod
+    def of(cls, axes: list[Array], turning: ChartedMotion) -> Self:
+        """Return them from angles, their rates and momenta."""
+        one, two, three = columns = _columns(axes, turning.coordinates)
+        rates, second = turning.velocities, turning.accelerations
+        velocity = one * rates[0] + two * rates[1] + three * rates[2]
+        acceleration = one * second[0] + two * second[1] + three * second[2] + _quadratic_rates(columns, rates)
+        # A⁻ᵀ p in the frame after the first hinge.
+        sine, cosine = np.sin(turning.coordinates[1]), np.cos(turning.coordinates[1])
+        p = turning.momenta
+        momentum = axes[0] * p[0] + axes[1] * p[1] + axes[2] * ((p[2] - sine * p[0]) / cosine)
+        return cls(velocity, acceleration, rotation_about(axes[0], turning.coordinates[0]) @ momentum)
+
+
+def _columns(axes: list[Array], angles: Array) -> list[Array]:
+    """Return the columns of A."""
+    first, second = (rotation_about(axis, angles[index]) for index, axis in enumerate(axes[:2]))
+    return [axes[0], first @ axes[1], first @ (second @ axes[2])]
+
+
+def _quadratic_rates(axes: list[Array], rates: Array) -> Array:
+    """Return Ȧ θ̇ from the present directions of the axes."""
+    inner = axes[0] * rates[0]
+    return cross(inner, axes[1]) * rates[1] + cross(inner + axes[1] * rates[1], axes[2]) * rates[2]
+
+
+_ALIGNED = 1e-12
+"""Cosine, or sine, of an angle below which two axes are perpendicular, or parallel, to round-off."""
+
+
+@dataclass(frozen=True)
+class ElementKinematics:
+    """A slide or hinge of a joint.
+
+    Attributes
+    ----------
+    coordinate
+        Index of its coordinate.
+    slides
+        True for a slide.
+    axis
+        Unit axis in the frame after the previous elements, shape (3,).
+    pitch
+        Displacement of a hinge along its axis per angle, in m/rad.
+    """
+
+    coordinate: int
+    slides: bool
+    axis: Array
+    pitch: float = 0.0
+
+
+@dataclass(frozen=True)
+class JointKinematics:
+    """A joint of the tree, from the body nearer to the ground outwards.
+
+    Attributes
+    ----------
+    parent
+        Index of the inner body, -1 for the ground.
+    elements
+        Its slides and hinges, from the inner body outwards.
+    reference
+        Index of the reference orientation of the hinges; None without one.
+    orientation
+        Rotation from the inner to the outer body's frame at coordinates zero, shape (3, 3).
+    quaternion
+        The same as a quaternion (w, x, y, z), shape (4,).
+    inner, outer
+        The joint's point on both bodies.
+    """
+
+    parent: int
+    elements: tuple[ElementKinematics, ...]
+    reference: int | None
+    orientation: Array
+    quaternion: Array
+    inner: PointSlot
+    outer: PointSlot
+
+    @property
+    def hinges(self) -> tuple[ElementKinematics, ...]:
+        """The elements that turn."""
+        return tuple(element for element in self.elements if not element.slides)
+
+    @cached_property
+    def is_orthogonal(self) -> bool:
+        """Whether slides are perpendicular to each other, consecutive hinges too, and all hinge axes meet in a point.
+
+        All joints of the package are so. Slides or hinges with the other kind in between are not: the former turn
+        relative to each other, the axes of the latter move apart.
+        """
+        kinds = [slides for slides, _ in groupby(element.slides for element in self.elements)]
+        slides = [element.axis for element in self.elements if element.slides]
+        hinges = [element.axis for element in self.hinges]
+        pairs = [*combinations(slides, 2), *pairwise(hinges)]
+        return len(kinds) == len(set(kinds)) and all(abs(one @ other) < _ALIGNED for one, other in pairs)
+
+    @cached_property
+    def has_fixed_normals(self) -> bool:
+        """Whether the directions of its constraint forces are fixed in the inner body, or those of hinge axes.
+
+        Then no force is along a slide that a hinge turns, and that of two slides is along the hinge about their normal.
+        A hinge with a pitch relates a force to a moment.
+        """
+        slides = [number for number, element in enumerate(self.elements) if element.slides]
+        axes = [self.elements[number].axis for number in slides]
+        if any(element.pitch for element in self.elements):
+            return False
+        if len(slides) == 1:
+            return all(_parallel(hinge.axis, axes[0]) for hinge in self.elements[: slides[0]])
+        if len(slides) == 2:
+            return len(self.hinges) == 1 and all(abs(self.hinges[0].axis @ axis) < _ALIGNED for axis in axes)
+        return True
+
+
+def _parallel(one: Array, other: Array) -> bool:
+    return bool(np.linalg.norm(cross(one, other)) < _ALIGNED)
+
+
+def reference_of(references: Array, index: int) -> Array:
+    """Return the reference of one joint, quaternions of an inner and an outer frame, shape (8,)."""
+    return references[REFERENCE * index : REFERENCE * (index + 1)]
+
+
+def tree_joints(topology: Topology, points: Points) -> list[JointKinematics]:
+    """Return the joints of the spanning tree."""
+    return [_joint(tree_joint, points) for tree_joint in topology.tree]
+
+
+def floating_joints(centres: Sequence[PointSlot]) -> list[JointKinematics]:
+    """Return a free joint for each body, whose coordinates are the pose of the body.
+
+    Parameters
+    ----------
+    centres
+        Centre of mass of each body; its position in the inertial frame is the first half of the coordinates.
+    """
+    origin = PointSlot(VectorSlot((Slot(0.0, None),) * 3), Slot(0.0, None), Slot(0.0, None))
+    no_turn = np.array([1.0, 0.0, 0.0, 0.0])
+    joints = []
+    for body, centre in enumerate(centres):
+        elements = [
+            ElementKinematics(6 * body + index, slides=index < 3, axis=np.eye(3)[index % 3]) for index in range(6)
+        ]
+        joints.append(JointKinematics(-1, tuple(elements), body, np.eye(3), no_turn, origin, centre))
+    return joints
+
+
+def _joint(tree_joint: TreeJoint, points: Points) -> JointKinematics:
+    joint = tree_joint.joint
+    vector = np.array(joint.orientation)
+    orientation = rotation_from_vector(vector)
+    inner, outer = points.find(joint.parent), points.find(joint.child)
+    elements = [
+        ElementKinematics(coordinate, element.slides, unit(element.axis), element.pitch)
+        for coordinate, element in zip(tree_joint.coordinates, joint.elements, strict=True)
+    ]
+    if tree_joint.reversed:
+        # Seen from the child, the elements come in reverse: (R(a, y) R(b, z) O)ᵀ = R(-Oᵀ b, z) R(-Oᵀ a, y) Oᵀ.
+        elements = [replace(element, axis=-orientation.T @ element.axis) for element in reversed(elements)]
+        orientation, vector, inner, outer = orientation.T, -vector, outer, inner
+    return JointKinematics(
+        tree_joint.parent,
+        tuple(elements),
+        tree_joint.reference,
+        orientation,
+        quaternion_from_vector(vector),
+        inner,
+        outer,
+    )
+
+
+GROUND = -1
+JOINED = -1
+"""Label of sequential work outside all sections."""
+_BETWEEN = 1.6
+"""Weight of a body in a piece with two handles, relative to one."""
+_FINER = (1, 2, 4, 8)
+"""Largest number of pieces per section; branching trees need more than one for equal weights."""
+_JOINING = 3.0
+"""Weight of the assembly of two pieces."""
+_KEPT = 0.125
+"""Fraction of a piece's weight up to which small branches stay with their parent."""
+_AHEAD = 3.0
+"""Largest ratio of preceding bodies to own bodies for which a piece waits for its parent's pose; relative placement
+takes more operations.
+"""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A connected set of bodies.
+
+    Attributes
+    ----------
+    bodies
+        Their indices, parents first.
+    parent
+        Parent of the first body; −1 for the ground.
+    end
+        The body to which other pieces are attached; None without such pieces.
+    section
+        Section of the piece.
+    apart
+        Whether the poses of its bodies are first computed relative to `parent`, in parallel to other pieces.
+    """
+
+    bodies: tuple[int, ...]
+    parent: int
+    end: int | None
+    section: int
+    apart: bool
+
+
+def sections(parents: Sequence[int], count: int) -> tuple[Piece, ...]:
+    """Return the pieces of a tree, those nearer to the ground first.
+
+    Parameters
+    ----------
+    parents
+        Parent of each body, with a lower index; −1 for the ground.
+    count
+        Number of sections.
+    """
+    return _sections(tuple(parents), count)
+
+
+@lru_cache(maxsize=64)
+def _sections(parents: tuple[int, ...], count: int) -> tuple[Piece, ...]:
+    if count == 1:
+        return (Piece(tuple(range(len(parents))), GROUND, None, 0, apart=False),)
+    sizes = _summed(parents, [1.0] * len(parents))
+    weights = _weights(parents, sizes, count)
+    below = _summed(parents, weights)
+    whole = sum(weights)
+    found = [_pieces(parents, _cuts(parents, below, whole / (count * finer)), count) for finer in _FINER]
+    return tuple(min(found, key=lambda each: each[1])[0])
+
+
+def _summed(parents: Sequence[int], values: Sequence[float]) -> list[float]:
+    """Return the sum over each body and its descendants."""
+    total = list(values)
+    for body in reversed(range(len(total))):
+        if parents[body] != GROUND:
+            total[parents[body]] += total[body]
+    return total
+
+
+def _weights(parents: Sequence[int], sizes: Sequence[float], count: int) -> list[float]:
+    """Return the weight of each body: less at the ends, where a piece has one handle."""
+    bodies = len(parents)
+    whole = list(sizes)
+    for body, parent in enumerate(parents):
+        if parent != GROUND:
+            whole[body] = whole[parent]
+
+    def weights(piece: float) -> list[float]:
+        ends = (size <= piece or of - size < piece for size, of in zip(sizes, whole, strict=True))
+        return [1.0 if end else _BETWEEN for end in ends]
+
+    least, most = 1.0, float(bodies)
+    while most - least > 0.5:
+        middle = 0.5 * (least + most)
+        if sum(weights(middle)) > count * middle:
+            least = middle
+        else:
+            most = middle
+    return weights(most)
+
+
+def _cuts(parents: Sequence[int], below: Sequence[float], most: float) -> list[int]:
+    """Return for each body the parent of its piece; −2 if the body belongs to its parent's piece."""
+    children: list[list[int]] = [[] for _ in parents]
+    for body, parent in enumerate(parents):
+        if parent != GROUND:
+            children[parent].append(body)
+    counts = [math.ceil(each / most * (1.0 - 1e-12)) for each in below]
+    cut = [_STAYS] * len(parents)
+    for body, own in enumerate(children):
+        if own and counts[body] > max(counts[each] for each in own):
+            kept = 0.0
+            for child in sorted(own, key=lambda each: below[each]):
+                kept += below[child]
+                if kept > _KEPT * most:
+                    cut[child] = body
+    for body, parent in enumerate(parents):
+        if parent == GROUND:
+            cut[body] = GROUND
+    return cut
+
+
+_STAYS = -2
+"""Mark of a body that belongs to its parent's piece."""
+
+
+def _pieces(parents: Sequence[int], cut: Sequence[int], count: int) -> tuple[list[Piece], float]:
+    """Return the pieces with their sections, and the weight of the heaviest section plus assembly."""
+    bodies: list[list[int]] = []
+    own: list[int] = []
+    for body, behind in enumerate(cut):
+        if behind == _STAYS:
+            own.append(own[parents[body]])
+            bodies[own[body]].append(body)
+        else:
+            own.append(len(bodies))
+            bodies.append([body])
+    hung = [parents[each[0]] for each in bodies]
+    ends: list[int | None] = [None] * len(bodies)
+    for parent in hung:
+        if parent != GROUND:
+            ends[own[parent]] = parent
+    weights = [
+        len(each) * (1.0 if parent == GROUND or end is None else _BETWEEN)
+        for each, parent, end in zip(bodies, hung, ends, strict=True)
+    ]
+    loads = [0.0] * count
+    section = [0] * len(bodies)
+    for piece in sorted(range(len(bodies)), key=lambda each: -weights[each]):
+        section[piece] = min(range(count), key=loads.__getitem__)
+        loads[section[piece]] += weights[piece]
+    before = [0.0] * len(bodies)  # bodies between a piece and the ground, in sequence
+    pieces = []
+    for piece, (each, parent) in enumerate(zip(bodies, hung, strict=True)):
+        apart = False
+        if parent != GROUND:
+            inner = own[parent]
+            before[piece] = before[inner] + (0 if pieces[inner].apart else len(bodies[inner]))
+            apart = before[piece] > _AHEAD * len(each)
+        pieces.append(Piece(tuple(each), parent, ends[piece], section[piece], apart=apart))
+    joined = _JOINING * math.log2(1 + sum(parent != GROUND for parent in hung))
+    return pieces, max(loads) + joined
+
 
 Carried = TypeVar("Carried")
 _PLACES, _VELOCITIES, _ACCELERATIONS = range(3)

@@ -1,13 +1,62 @@
-"""Rotations and cross products for numbers and symbols."""
+"""Rotations, poses and motion of points, for numbers and symbols.
+
+Poses of bodies, and motion of their points.
+
+Velocities and accelerations of a body are those of its point that coincides with the origin of the inertial frame at
+that time, together with the angular ones: Z = (ṡ, ω) [Jaiswal2021, eq. 1].
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbsfmu.model.force import BodyPoint
 from mbsfmu.modelling.fields import Array
+
+
+def stack(scalars: Sequence[Array | float]) -> Array:
+    """Stack scalars to a vector, which may be empty."""
+    return np.stack(scalars) if scalars else np.zeros(0)
+
+
+def cut(vector: Array, sizes: Sequence[int]) -> list[Array]:
+    """Return pieces of a vector with the given sizes, empty ones included."""
+    return [vector[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+
+
+def dual_basis(vectors: Sequence[Array]) -> list[Array]:
+    """Return vectors whose product with the given ones is one for the one of the same place, zero for the others.
+
+    They are the columns of H (Hᵀ H)⁻¹, in the span of H: with H = Q R, orthogonal columns of Q and a unit diagonal of
+    R, they are those of Q (Qᵀ Q)⁻¹ R⁻ᵀ, without the squared condition number of Hᵀ H.
+
+    Parameters
+    ----------
+    vectors
+        The columns of H, independent of each other, each of shape (n,).
+    """
+    orthogonal: list[Array] = []
+    factors: list[list[Array]] = []  # of each column, of those before it
+    for each in vectors:
+        rest, own = each, []
+        for before in orthogonal:
+            own.append((before @ rest) / (before @ before))
+            rest = rest - before * own[-1]
+        orthogonal.append(rest)
+        factors.append(own)
+    found: list[Array] = []  # from the last to the first
+    for number in reversed(range(len(orthogonal))):
+        rest = orthogonal[number] / (orthogonal[number] @ orthogonal[number])
+        for later, dual in zip(range(len(orthogonal) - 1, number, -1), found, strict=True):
+            rest = rest - dual * factors[later][number]
+        found.append(rest)
+    return found[::-1]
 
 
 def unit(vector: ArrayLike) -> Array:
@@ -123,3 +172,55 @@ def quaternion_product(first: Array, second: Array) -> Array:
     a, b = first[0], second[0]
     u, v = first[1:], second[1:]
     return np.concatenate([np.stack([a * b - u @ v]), a * v + b * u + cross(u, v)])
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Poses of the bodies, and axes of the joint coordinates.
+
+    Attributes
+    ----------
+    rotation
+        Rotation matrix of each body, body to inertial frame, each shape (3, 3).
+    origin
+        Origin of each body's frame in the inertial frame in m, each shape (3,).
+    axis
+        Axis of each coordinate in the inertial frame, each shape (3,).
+    joint_point
+        A point of each coordinate's axis in the inertial frame in m, each shape (3,).
+    """
+
+    rotation: list[Array]
+    origin: list[Array]
+    axis: dict[int, Array]
+    joint_point: dict[int, Array]
+
+    def point(self, body: int, local: Array) -> Array:
+        """Return a body's point in the inertial frame in m, shape (3,); body -1 is the ground."""
+        return local if body < 0 else self.origin[body] + self.rotation[body] @ local
+
+    def orientation(self, body: int) -> Array:
+        """Return a body's rotation matrix, shape (3, 3); body -1 is the ground."""
+        return np.eye(3) if body < 0 else self.rotation[body]
+
+
+def point_velocity(velocity: Array, point: Array) -> Array:
+    """Return the velocity in m/s of the body point at the position `point`, shape (3,)."""
+    return velocity[:3] + cross(velocity[3:], point)
+
+
+def point_acceleration(acceleration: Array, angular_velocity: Array, point: Array) -> Array:
+    """Return the acceleration in m/s² of the body point at the position `point`, shape (3,) [Jaiswal2021, eq. 7]."""
+    turning = cross(angular_velocity, cross(angular_velocity, point))
+    return acceleration[:3] + cross(acceleration[3:], point) + turning
+
+
+def point_of_body(frames: Frames, velocity: Array, body: int, local: Array) -> BodyPoint:
+    """Return position and velocity of a body's point from the body's Z; body -1 is the ground."""
+    position = frames.point(body, local)
+    return BodyPoint(position, point_velocity(velocity, position), frames.orientation(body), velocity[3:])
+
+
+def body_velocity(velocities: list[Array], body: int) -> Array:
+    """Return Z, or Ż, of a body, zero for the ground (-1); shape (6,)."""
+    return np.zeros(6) if body < 0 else velocities[body]

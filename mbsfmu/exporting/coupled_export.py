@@ -50,8 +50,16 @@ from mbsfmu.cosim.fmus.variable_descriptions import typed_value
 from mbsfmu.cosim.runs import preparation
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
-from mbsfmu.exporting.coupled_tables import Component, CoupledSystem, Given, Shown, Target, tables
-from mbsfmu.exporting.linked_components import linked_sources, single_source_of
+from mbsfmu.exporting.coupled_tables import (
+    Component,
+    CoupledSystem,
+    Given,
+    Shown,
+    Target,
+    linked_sources,
+    single_source_of,
+    tables,
+)
 from mbsfmu.fmu.description import Capabilities, FmuDescription, as_written
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS

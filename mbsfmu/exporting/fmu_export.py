@@ -20,9 +20,8 @@ from mbsfmu.exporting.wrappers import Wrapper, check_wrappers, wrapper_files, wr
 from mbsfmu.fmu.fmu_package import export_python, refuse_to_overwrite
 from mbsfmu.integration.newton import Jacobian
 from mbsfmu.io.part_files import UserParts
-from mbsfmu.model.carried import Carried
-from mbsfmu.model.machine import Machine
-from mbsfmu.model.shape import without_shapes
+from mbsfmu.model.body import without_shapes
+from mbsfmu.model.machine import Carried, Machine
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variable_names import NAMINGS, Naming
 from mbsfmu.modelling.variables import Causality

@@ -20,7 +20,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.cosim.runs.run_recorder import CosimulationResult
-from mbsfmu.fmu.validation.reference_checks import FOLDER, LAYERED, MANIFEST, NAME, entry_of
+from mbsfmu.fmu.validation import FOLDER, LAYERED, MANIFEST, NAME, entry_of
 
 _VERSION = "1.0.0-alpha.1"
 _SAYS = "Layered Standard providing information on related files included in an FMU."

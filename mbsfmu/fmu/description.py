@@ -1,19 +1,367 @@
-"""Description of an FMU, independent of the FMI version."""
+"""Description of an FMU, independent of the FMI version: units, variables, vectors, clocks, terminals, magnitudes."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import hypot
+from typing import Protocol, Self
+
+import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.base.physical_units import dimension
-from mbsfmu.fmu.clocks import ClockVariable
-from mbsfmu.fmu.magnitudes import Scale
-from mbsfmu.fmu.unit import FmuSimulation
+from mbsfmu.compiling.platforms import Clocks
 from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, flat_description, flat_names, identifier
-from mbsfmu.modelling.variables import Causality, ModelExchangeData, Variable
+from mbsfmu.modelling.variables import Causality, ModelExchangeData, Variability, Variable
+
+
+class FmuSimulation(Protocol):
+    """A simulation seen from outside; `mbsfmu.simulation.simulation.Simulation` is one."""
+
+    name: str
+    description: str
+    stop_time: float
+    origin: Origin
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables in the order of the FMU."""
+        ...
+
+    @property
+    def dependencies(self) -> Mapping[str, tuple[str, ...]]:
+        """Inputs on which each output depends directly while stepping."""
+        ...
+
+    @property
+    def initial_dependencies(self) -> Mapping[str, tuple[str, ...] | None]:
+        """Parameters and inputs on which outputs and calculated parameters depend after initialization.
+
+        None where it may be all.
+        """
+        ...
+
+    @property
+    def step_size(self) -> float:
+        """Largest internal step in s."""
+        ...
+
+    @property
+    def tolerance(self) -> float:
+        """Relative tolerance."""
+        ...
+
+    def set_tolerance(self, relative: float) -> None:
+        """Change the relative tolerance, where there is one."""
+        ...
+
+    @property
+    def time(self) -> float:
+        """Present time in s."""
+        ...
+
+    def initialize(self, time: float = 0.0) -> None:
+        """Find the consistent state at the start."""
+        ...
+
+    def step(self, time: float, step: float) -> None:
+        """Advance by any step in s."""
+        ...
+
+    def get(self, name: str) -> float:
+        """Return the value of a variable."""
+        ...
+
+    def set(self, name: str, value: float) -> None:
+        """Set the value of a variable."""
+        ...
+
+    def check(self, name: str, value: float) -> float:
+        """Return a value as a float if `set` would take it now; raise an InputError if not."""
+        ...
+
+    def save(self) -> bytes:
+        """Return the complete state."""
+        ...
+
+    def restore(self, saved: bytes) -> None:
+        """Go back to a saved state."""
+        ...
+
+    def reset(self) -> None:
+        """Go back to start values."""
+        ...
+
+
+LOG_CATEGORIES = {
+    "logStatusWarning": "What should be looked at.",
+    "logStatusDiscard": "Steps that could not be made.",
+    "logStatusError": "Calls that were refused, with the reason.",
+    "logStatusFatal": "Failures after which the FMU cannot be used.",
+    "logRemark": "What happened in the run, as an end stop that was reached.",
+    "logAll": "Everything.",
+}
+
+_COMPONENTS = ("wxyz", "xyz")  # of quaternions, and of vectors in space
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One variable or one array of several, as a description lists it.
+
+    Attributes
+    ----------
+    name
+        Its name; of an array that of its components without their last part.
+    first, size
+        Index of the first variable, and how many there are.
+    """
+
+    name: str
+    first: int
+    size: int
+
+
+def entries(variables: Sequence[Variable], apart: Collection[str] = ()) -> tuple[Entry, ...]:
+    """Return variables in order, with components of vectors combined.
+
+    `payload.force.x`, `.y` and `.z` are the array `payload.force` of three where all of them follow each other and are
+    alike in all that a description says of an array as a whole, and where nothing else has that name.
+
+    Parameters
+    ----------
+    variables
+        All of a unit.
+    apart
+        Names of variables that stay single, with all components of their vectors.
+    """
+    names = {each.name for each in variables}
+    found: list[Entry] = []
+    place = 0
+    while place < len(variables):
+        size = next((len(axes) for axes in _COMPONENTS if _is_vector(variables[place : place + len(axes)], axes)), 1)
+        components = [each.name for each in variables[place : place + size]]
+        name = components[0].rpartition(".")[0]
+        if size == 1 or name in names or not set(components).isdisjoint(apart):
+            found += [Entry(single, place + index, 1) for index, single in enumerate(components)]
+        else:
+            found.append(Entry(name, place, size))
+        place += size
+    return tuple(found)
+
+
+def _is_vector(variables: Sequence[Variable], axes: str) -> bool:
+    """Return whether variables are the components of one vector, complete and in order."""
+    vector = variables[0].name.rpartition(".")[0]
+    if not vector or [each.name for each in variables] != [f"{vector}.{axis}" for axis in axes]:
+        return False
+    return len({(v.causality, v.variability, v.unit, v.minimum, v.maximum) for v in variables}) == 1
+
+
+class Sampled(Protocol):
+    """What is updated at instants; `mbsfmu.systems.system.Sampling` is one."""
+
+    @property
+    def owner(self) -> str:
+        """Name of what is updated."""
+        ...
+
+    @property
+    def sample_time(self) -> float:
+        """Time between instants in s."""
+        ...
+
+    @property
+    def offset(self) -> float:
+        """First instant in s."""
+        ...
+
+    @property
+    def delays(self) -> bool:
+        """Whether it brings back later what has happened to continuous states: then it has no clock."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClockVariable:
+    """A clock in a description.
+
+    Attributes
+    ----------
+    name, description
+        As they are written.
+    number
+        Among all that is updated; the value reference follows from it.
+    interval, shift
+        Of a periodic one, in s; None of one that the host triggers.
+    """
+
+    name: str
+    description: str
+    number: int
+    interval: float | None
+    shift: float | None
+
+
+def clock_variables(clocks: Clocks, samplings: Iterable[Sampled], taken: Collection[str]) -> tuple[ClockVariable, ...]:
+    """Return the clocks of an FMU's sampled blocks.
+
+    Parameters
+    ----------
+    clocks
+        Which there are.
+    samplings
+        All that is updated.
+    taken
+        Names of variables, which clocks must not have. They tell whether those of a block begin with its name, as
+        the clock's then does.
+    """
+    if clocks == "none":
+        return ()
+    names, found = set(taken), []
+    for number, each in enumerate(samplings):
+        if each.delays:
+            continue
+        prefix = f"{each.owner}."
+        name = f"{prefix}clock" if any(other.startswith(prefix) for other in taken) else "clock"
+        while name in names:
+            name += "_"
+        names.add(name)
+        times = (each.sample_time, each.offset) if clocks == "periodic" else (None, None)
+        found.append(ClockVariable(name, f"updates of {each.owner}", number, *times))
+    return tuple(found)
+
+
+_EXCHANGED = (Causality.INPUT, Causality.OUTPUT)
+_MECHANICAL = {"N": ("m/s", "m"), "N.m": ("rad/s", "rad")}
+"""Units of efforts, with those of the rates that make a power with them, and of what these are the rates of."""
+_PRESSURE, _FLOW = "Pa", "m3/s"
+
+
+@dataclass(frozen=True)
+class TerminalMember:
+    """A variable of a terminal.
+
+    Attributes
+    ----------
+    variable
+        Its name in the unit.
+    name
+        Its name in the port: ports are connected by these.
+    kind
+        `inflow` and `outflow` of what adds up to zero where ports meet, positive into the unit and out of it; `signal`
+        of what is the same in all of them.
+    """
+
+    variable: str
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal: its name and its variables."""
+
+    name: str
+    members: tuple[TerminalMember, ...]
+
+
+def terminals(variables: Sequence[Variable]) -> tuple[Terminal, ...]:
+    """Return the terminals: inputs and outputs of one component whose product is a power, one in, one out.
+
+    Force and velocity, torque and angular velocity, with the length or angle on the side of the rate; pressure and
+    flow. A force or torque that comes in acts on the unit, one that goes out acts on what it is connected with; flows
+    are positive into the unit.
+    """
+    exchanged: dict[str, list[Variable]] = {}
+    for variable in variables:
+        owner, dot, _ = variable.name.rpartition(".")
+        if dot and variable.causality in _EXCHANGED:
+            exchanged.setdefault(owner, []).append(variable)
+    found = ((owner, tuple(_members(own))) for owner, own in exchanged.items())
+    return tuple(Terminal(owner, members) for owner, members in found if members)
+
+
+def _members(variables: Sequence[Variable]) -> Iterator[TerminalMember]:
+    """Return the members of the terminal of one component's variables; none if there is none, or several."""
+    pairs = [
+        (effort, rate)
+        for effort in variables
+        for rate in variables
+        if effort.causality is not rate.causality and _makes_power(effort.unit, rate.unit)
+    ]
+    if len(pairs) != 1:
+        return
+    ((effort, rate),) = pairs
+    if effort.unit == _PRESSURE:
+        yield _member(effort, "signal")
+        yield _member(rate, "inflow")
+        return
+    yield _member(effort, "inflow" if effort.causality is Causality.INPUT else "outflow")
+    yield _member(rate, "signal")
+    position = _MECHANICAL[effort.unit][1]
+    yield from (_member(v, "signal") for v in variables if (v.unit, v.causality) == (position, rate.causality))
+
+
+def _makes_power(effort: str, rate: str) -> bool:
+    return (effort, rate) == (_PRESSURE, _FLOW) or (effort in _MECHANICAL and _MECHANICAL[effort][0] == rate)
+
+
+def _member(variable: Variable, kind: str) -> TerminalMember:
+    return TerminalMember(variable.name, variable.name.rpartition(".")[2], kind)
+
+
+_STANDARD_GRAVITY = 9.81
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Scale of a model: mass, length and time, from which nominal values follow by unit.
+
+    Attributes
+    ----------
+    mass
+        Of all bodies, in kg.
+    length
+        Geometric mean of the lengths among the parameters, in m.
+    time
+        In which something falls so far, in s.
+    """
+
+    mass: float
+    length: float
+    time: float
+
+    @classmethod
+    def of(cls, variables: Iterable[Variable]) -> Self:
+        """Return the scale from the start values of the parameters."""
+        given: dict[str, list[float]] = {}
+        for variable in variables:
+            if variable.causality is Causality.PARAMETER and variable.start:
+                given.setdefault(variable.unit, []).append(abs(variable.start))
+        if "m" not in given:
+            return cls(1.0, 1.0, 1.0)  # nothing tells: what the FMI takes where nothing is said
+        length = float(np.exp(np.mean(np.log(given["m"]))))
+        gravity = hypot(*given.get("m/s2", [])) or _STANDARD_GRAVITY
+        return cls(sum(given.get("kg", [1.0])), length, (length / gravity) ** 0.5)
+
+    def nominal(self, variable: Variable) -> float | None:
+        """Return the nominal value of a variable, to one digit; None for discrete ones.
+
+        The variable's own nominal value has priority, then its start value, then the scale.
+        """
+        if variable.variability is not Variability.CONTINUOUS:
+            return None
+        magnitude = variable.nominal or abs(variable.start or 0.0)
+        if not magnitude:
+            scale = {"kg": self.mass, "m": self.length, "s": self.time}
+            exponents = dimension(variable.unit)
+            magnitude = float(np.prod([scale.get(base, 1.0) ** exponent for base, exponent in exponents.items()]))
+        return float(f"{magnitude:.0e}")
+
 
 _GIVEN = (Causality.PARAMETER, Causality.INPUT)
 MOST_LISTED = 100_000

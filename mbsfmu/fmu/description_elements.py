@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from lxml import etree
 
 from mbsfmu.base.physical_units import DISPLAY_UNITS, dimension
-from mbsfmu.fmu.description import FmuDescription
-from mbsfmu.fmu.log_categories import LOG_CATEGORIES
+from mbsfmu.fmu.description import LOG_CATEGORIES, FmuDescription
 from mbsfmu.modelling.variables import Causality, Variable
 
 

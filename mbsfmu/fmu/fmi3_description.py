@@ -11,8 +11,17 @@ from dataclasses import replace
 
 from lxml import etree
 
-from mbsfmu.fmu.clocks import ClockVariable
-from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, Integrated
+from mbsfmu.fmu.description import (
+    Capabilities,
+    ClockVariable,
+    Described,
+    Entry,
+    FmuDescription,
+    Integrated,
+    Terminal,
+    entries,
+    terminals,
+)
 from mbsfmu.fmu.description_elements import (
     add_experiment,
     add_log_categories,
@@ -24,8 +33,6 @@ from mbsfmu.fmu.description_elements import (
     quantity_attributes,
     root_attributes,
 )
-from mbsfmu.fmu.terminals import Terminal, terminals
-from mbsfmu.fmu.vectors import Entry, entries
 from mbsfmu.modelling.variable_names import flat_description, flat_names
 from mbsfmu.modelling.variables import Causality, Variability
 

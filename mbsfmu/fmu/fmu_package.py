@@ -25,10 +25,9 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import CARRIED, complete_file
 from mbsfmu.base.identity import content_key
-from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, describe
+from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, FmuSimulation, describe
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.standards import STANDARDS, Standard
-from mbsfmu.fmu.unit import FmuSimulation
 from mbsfmu.modelling.variable_names import Naming
 
 # For every instance, pythonfmu's binary runs this file again and looks for the class among its names; it gives

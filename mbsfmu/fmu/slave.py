@@ -19,8 +19,7 @@ from pythonfmu.variables import Real
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import opened, sealed
 from mbsfmu.base.times import OVERSHOOT, check_experiment
-from mbsfmu.fmu.log_categories import LOG_CATEGORIES
-from mbsfmu.fmu.unit import FmuSimulation
+from mbsfmu.fmu.description import LOG_CATEGORIES, FmuSimulation
 from mbsfmu.modelling import Data
 from mbsfmu.modelling.variables import Causality, Variability
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from mbsfmu.systems.code_form import LARGE, Code, can_be_in_loops
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import LoopEquations
-from mbsfmu.systems.system import System
+from mbsfmu.systems.system import LARGE, Code, LoopEquations, System, can_be_in_loops
 from mbsfmu.tracing.kept_traces import Traces
 
 FEW = 4

@@ -9,8 +9,8 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import Bounds, ChoiceOption, Number
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.native_needs import MOST_THREADS
-from mbsfmu.systems.code_form import LARGE, Code, can_be_in_loops
 from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import LARGE, Code, can_be_in_loops
 
 
 class Assembly(StrEnum):

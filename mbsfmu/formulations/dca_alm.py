@@ -19,7 +19,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import NOT_NEGATIVE, POSITIVE, Number, Switch
-from mbsfmu.divide_and_conquer.corrections import FEW_BODIES, PENALTY
+from mbsfmu.divide_and_conquer.assembly import FEW_BODIES, PENALTY
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import change_of
@@ -40,12 +40,10 @@ from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.stepping.stage_pattern import nonzero
 from mbsfmu.stepping.stages import DenseStages, Stages
 from mbsfmu.stepping.state import State
-from mbsfmu.systems.code_form import Code, why_unrolled
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import LOST, LoopEquations
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.systems.system import System
+from mbsfmu.systems.system import LOST, Code, LoopEquations, System, why_unrolled
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 

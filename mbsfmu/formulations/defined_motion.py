@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from mbsfmu.systems.expressions import SystemExpressions
-from mbsfmu.tracing.linear_solver import solved
+from mbsfmu.tracing.solved_equations import solved
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from mbsfmu.formulations.explicit_form import IterationMatrixForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reduced_equations import ReducedEquations
-from mbsfmu.initialization.dependent_coordinates import DependentCoordinates
-from mbsfmu.initialization.independent_coordinates import Partition, best_choice, reconsidered
+from mbsfmu.initialization.coordinates import DependentCoordinates, Partition, best_choice, reconsidered
 from mbsfmu.rules.rule import Rule
 from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.stepping.stage_pattern import reduced_pattern

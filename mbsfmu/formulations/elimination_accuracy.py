@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import LOST, have_weak_direction
+from mbsfmu.systems.system import LOST, have_weak_direction
 from mbsfmu.tracing.workspace import Floats
 
 Chosen = NDArray[np.bool_]

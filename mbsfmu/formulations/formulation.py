@@ -21,7 +21,7 @@ from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.recorded_jacobian import RecordedIterationMatrices
-from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.rules.rule import Rule
 from mbsfmu.stepping.history_layout import fingerprint
 from mbsfmu.stepping.iteration import IterationCount, Limits, NewtonTolerances
@@ -30,10 +30,8 @@ from mbsfmu.stepping.rule_checks import check_rule
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_history import StepHistory
 from mbsfmu.stepping.step_rates import StepRates
-from mbsfmu.systems.code_form import Code
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import LoopEquations, chosen_rows
-from mbsfmu.systems.system import System
+from mbsfmu.systems.system import Code, LoopEquations, System, chosen_rows
 from mbsfmu.tracing.workspace import AnyFunction, Floats, Overwritten, TracedFunction
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.divide_and_conquer.corrections import suitable_penalty
+from mbsfmu.divide_and_conquer.assembly import suitable_penalty
 from mbsfmu.equations.linear import LuFactors
 from mbsfmu.formulations.projection_functions import ProjectionFunctions
 from mbsfmu.stepping.iteration import IterationCount

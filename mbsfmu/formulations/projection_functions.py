@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbsfmu.divide_and_conquer.corrections import Corrections
+from mbsfmu.divide_and_conquer.assembly import Corrections
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.systems.system import MOTION

@@ -22,9 +22,8 @@ from mbsfmu.stepping.step_rates import StepRates
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.tracing.symbols import symbolic_array
-from mbsfmu.tracing.tape.elimination_order import EliminationPath
+from mbsfmu.tracing.tape.elimination import EliminationPath, Following, TapeEquation, changes_of
 from mbsfmu.tracing.tape.recording import ONE, ZERO, RecordedArray
-from mbsfmu.tracing.tape.tape_elimination import Following, TapeEquation, changes_of
 from mbsfmu.tracing.workspace import RecordedFunction
 
 _GIVEN = ("unknowns", "begin", "begin_rates", "begin_accelerations", "begin_history", "step")

@@ -17,7 +17,7 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Rule
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.tracing.tape.elimination_order import EliminationPath
+from mbsfmu.tracing.tape.elimination import EliminationPath
 
 
 class RecordedStages(RecordedSteps):

@@ -7,7 +7,7 @@ and p = M ż − Φ_zᵀ σ, and these are linearized instead. With δż = c δz
 linear equation remains for each coordinate in the changes of positions, velocities, accelerations and forces of the
 adjacent bodies. Loop multipliers are further unknowns, by Φ̈ + 2 a Φ̇ + a² Φ = 0, or Φ̇ + a Φ = 0; they are eliminated
 after the coordinates of their loop. Elimination along the tree takes a time that is linear in its size
-(`mbsfmu.tracing.tape.tape_elimination`).
+(`mbsfmu.tracing.tape.elimination`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from mbsfmu.stepping.history_layout import HistoryLayout, derivatives
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.tracing.symbols import symbolic_array
-from mbsfmu.tracing.tape.elimination_order import EliminationPath
+from mbsfmu.tracing.tape.elimination import EliminationPath, Following, TapeEquation, changes_of
 from mbsfmu.tracing.tape.recording import ONE, RecordedArray
-from mbsfmu.tracing.tape.tape_elimination import Following, TapeEquation, changes_of
 from mbsfmu.tracing.workspace import RecordedFunction
 
 

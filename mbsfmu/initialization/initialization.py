@@ -3,36 +3,291 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from mbsfmu.base.errors import InputError
-from mbsfmu.equations.coordinate_charts import REFERENCE
-from mbsfmu.equations.loads import MotionState
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.equations.joint_coordinates import MotionState, coordinate_at
+from mbsfmu.equations.kinematics import REFERENCE
 from mbsfmu.initialization.accelerations import Unheld, balance
-from mbsfmu.initialization.assembly import Assembly
-from mbsfmu.initialization.changed_start import warn_of_changed_start
-from mbsfmu.initialization.closing_joints import unused_starts
-from mbsfmu.initialization.closing_loops import find_loop_equations
+from mbsfmu.initialization.closing_loops import (
+    OnConstraints,
+    OwnStarts,
+    close_loops,
+    closure_at,
+    find_loop_equations,
+    given_ranks,
+    onto_velocity_constraints,
+    rank_of,
+    refuse_locked_motion,
+)
 from mbsfmu.model.body import RigidBody
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.modelling import DataError
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.capabilities import StartLimits, require_capability
-from mbsfmu.systems.checks.parameter_checks import check_parameters
-from mbsfmu.systems.coupled.acceleration_feed_through import check_inertia
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.checks import check_parameters
+from mbsfmu.systems.concatenated_system import CoupledSystem
+from mbsfmu.systems.connections import check_inertia
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import LoopEquations, longest_lever_arm
-from mbsfmu.systems.mechanism.massless import refuse_massless_motion
+from mbsfmu.systems.mechanism.joint_reactions import refuse_massless_motion
+from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import System, SystemContext, starts
+from mbsfmu.systems.system import LoopEquations, System, SystemContext, longest_lever_arm, starts
 from mbsfmu.tracing.kept_traces import Traces
 from mbsfmu.tracing.workspace import Floats
 
+
+@dataclass(frozen=True)
+class Assembled:
+    """The last assembly.
+
+    Attributes
+    ----------
+    guess, given
+        Start values of coordinates and velocities, each of shape (n,).
+    coordinates, velocities
+        Those on the constraints.
+    closure
+        Φ, Φ_z and Φ_t of all constraints at the guess and at the coordinates.
+    """
+
+    guess: Floats
+    given: Floats
+    coordinates: OnConstraints
+    velocities: OnConstraints
+    closure: list[list[Floats]]
+
+    @cached_property
+    def rank(self) -> int:
+        """How many constraints are independent at the coordinates."""
+        return rank_of(self.closure[1][1])
+
+
+class Assembly:
+    """Coordinates and velocities of a system on its constraints.
+
+    They follow from start values and from the loop equations alone. A parameter or an input that is in these equations
+    changes Φ, Φ_z or Φ_t where the search begins or ends; where none of them differs, the last result holds.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, all constraints in use.
+
+    Attributes
+    ----------
+    functions
+        As given.
+    last
+        The last assembly; None before the first one.
+    own, own_velocities
+        Start values of coordinates and velocities of the model as it was made.
+    """
+
+    def __init__(self, functions: SystemFunctions) -> None:
+        self.functions = functions
+        set_now = functions.parameters.copy()
+        functions.parameters[:] = starts(functions.system.parameters)
+        values, written = functions.start()[:2], functions.system.written
+        self.own, self.own_velocities = (OwnStarts.of(*each) for each in zip(values, written, strict=True))
+        functions.parameters[:] = set_now
+        self.last: Assembled | None = None
+
+    def close(self) -> tuple[Floats, Floats]:
+        """Return coordinates and velocities, each of shape (n,), for the parameters and inputs that are set.
+
+        Raises
+        ------
+        InputError
+            When the loops cannot be closed, or a prescribed motion drives a coordinate that is locked.
+        """
+        functions = self.functions
+        guess, given, _ = (part.copy() for part in functions.start())
+        if self.last is None or not self._holds(self.last, guess, given):
+            refuse_locked_motion(functions, guess)
+            coordinates = close_loops(functions, guess, self.own)
+            velocities = onto_velocity_constraints(functions, coordinates.values, given, self.own_velocities)
+            closure = [closure_at(functions, place) for place in (guess, coordinates.values)]
+            self.last = Assembled(guess, given, coordinates, velocities, closure)
+        return self.last.coordinates.values.copy(), self.last.velocities.values.copy()
+
+    def _holds(self, last: Assembled, guess: Floats, given: Floats) -> bool:
+        """Tell whether start values and loop equations are those of the last assembly."""
+        if not (np.array_equal(guess, last.guess) and np.array_equal(given, last.given)):
+            return False
+        return all(
+            all(map(np.array_equal, closure_at(self.functions, place), before))
+            for place, before in zip((last.guess, last.coordinates.values), last.closure, strict=True)
+        )
+
+
 logger = logging.getLogger(__name__)
+
+MOVED = 1e-3
+"""Change of a coordinate in rad, or relative to a lever arm, above which a warning is given."""
+CHANGED = 1e-6
+"""Change of a velocity relative to the largest above which a warning is given."""
+ROUND_OFF = 1e-12
+"""Velocity in rad/s or m/s below which it counts as zero."""
+
+
+def bounds(coordinates: Sequence[Variable], arm: float) -> Floats:
+    """Return the change of each coordinate without a warning, shape (n,); `arm` is a length in m."""
+    return np.array([MOVED * arm if each.unit == "m" else MOVED for each in coordinates])
+
+
+def warn_of_changed_start(
+    functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float, own: tuple[OwnStarts, OwnStarts]
+) -> None:
+    """Warn in the log of differences from start values that were set; where none was, from those that the model has.
+
+    The sentence names the coordinate that moves furthest, the loop equation that is violated most, and how many
+    others move too.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, with its parameters set.
+    coordinates, velocities
+        On the constraints, each of shape (n,).
+    arm
+        A length in m that distances are measured by.
+    own
+        Start values of coordinates and velocities of the model as it was made.
+    """
+    system = functions.system
+    given, given_velocities, _ = functions.start()
+    if not system.constraints:
+        return
+    functions.coordinates[:] = given
+    violation, jacobian, drifts = (each.copy() for each in functions.all_closure())
+    functions.coordinates[:] = coordinates
+    _warn(
+        system.name, system.coordinates, given, own[0], coordinates, bounds(system.coordinates, arm),
+        f"the start values do not close the loops, least of all at joint {_most(system.constraints, violation)}",
+    )  # fmt: skip
+    least = max(CHANGED * np.max(np.abs(given_velocities), initial=0.0), ROUND_OFF)
+    _warn(
+        system.name, system.velocities, given_velocities, own[1], velocities, np.full(len(velocities), least),
+        "the start velocities contradict the loops, most of all at joint "
+        f"{_most(system.constraints, jacobian @ given_velocities + drifts)}",
+    )  # fmt: skip
+
+
+def _most(names: Sequence[str], violation: Floats) -> str:
+    return names[int(np.argmax(np.abs(violation)))]
+
+
+def _warn(
+    name: str, variables: Sequence[Variable], given: Floats, own: OwnStarts, found: Floats, least: Floats, why: str
+) -> None:
+    ranks = given_ranks(given, own)
+    changes = np.where(ranks < max(1, np.max(ranks, initial=0)), 0.0, np.abs(found - given))
+    told = np.flatnonzero(changes > least)
+    if len(told):
+        worst = int(told[np.argmax(changes[told] / least[told])])
+        variable = variables[worst]
+        others = f"; {len(told) - 1} more start values are changed too" if len(told) > 1 else ""
+        logger.warning(
+            "%s: %s starts at %.6g instead of %.6g %s: %s%s",
+            name,
+            variable.name,
+            found[worst],
+            given[worst],
+            variable.unit,
+            why,
+            others,
+        )
+
+
+def unused_starts(
+    mechanism: Mechanism, parts: MechanismParts, motion: MotionState, parameters: Floats, arm: float
+) -> Iterator[str]:
+    """Yield a clause on each start value of a joint that closes a loop, where it starts elsewhere.
+
+    Defaults are not given, as for other joints. Rates of joints that turn freely are not compared: those of their
+    Cardan angles are not the angular velocity that is given.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    parts
+        Its equations.
+    motion
+        Of its bodies at the start.
+    parameters
+        Of the mechanism.
+    arm
+        A length in m that distances are measured by.
+    """
+    fastest = max((abs(rate) for rate in motion.velocities.tolist()), default=0.0)
+    for joint in parts.topology.cuts:
+        each = zip(joint.coordinate_names, joint.elements, joint.written_starts, strict=True)
+        for name, element, (placed, moved) in each:
+            if not placed and not moved:
+                continue
+            of, unit = f"{joint.name}.{name}", "m" if element.slides else "rad"
+            try:
+                found = coordinate_at(mechanism, parts.points, of).motion(motion, parameters)
+            except DataError:  # a coordinate that cannot be measured
+                continue
+            place, rate = float(found.coordinate), float(found.rate)
+            away = place - element.start
+            away = abs(away) if element.slides else abs(math.remainder(away, 2.0 * math.pi))
+            if placed and away > (MOVED * arm if element.slides else MOVED):
+                yield f"{of} starts at {place:.6g} instead of {element.start:.6g} {unit}"
+            least = max(CHANGED * max(fastest, abs(element.start_rate)), ROUND_OFF)
+            if moved and not joint.turns_freely and abs(rate - element.start_rate) > least:
+                yield f"the rate of {of} starts at {rate:.6g} instead of {element.start_rate:.6g} {unit}/s"
+
+
+JUMP = 1e-3
+"""Distance in rad, or share of a lever arm, by which a prescribed motion may miss where its joint is: what a held
+acceleration leaves over a communication step is less …"""
+JUMP_OF_RATE = 1e-2
+"""… and the same of its rate, in rad/s or lever arms per s, or as a share of the rate."""
+
+
+def check_motion(functions: SystemFunctions, time: float) -> None:
+    """Check that prescribed motion is consistent with the state.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system; they hold the state, and the inputs from a time on.
+    time
+        In s.
+
+    Raises
+    ------
+    SimulationError
+        When it is not; the sentence says by how much.
+    """
+    if not functions.driven:
+        return
+    gaps, rates, drifts = functions.missed()
+    scales = functions.scales[list(functions.driven)]
+    names = [functions.system.constraints[functions.rows[row]] for row in functions.driven]
+    units = [functions.system.constraint_units[functions.rows[row]] for row in functions.driven]
+    for name, unit, gap, rate, drift, scale in zip(names, units, gaps, rates, drifts, scales, strict=True):
+        if not abs(gap) <= JUMP * scale:
+            raise SimulationError(_message(name, time, "position", -gap, unit))
+        if not abs(rate) <= JUMP_OF_RATE * (scale + abs(drift)):
+            raise SimulationError(_message(name, time, "velocity", -rate, f"{unit}/s"))
+
+
+def _message(name: str, time: float, what: str, jump: float, unit: str) -> str:
+    return (
+        f"at t = {time:.9g} s the {what} of {name} jumps by {jump:.3g} {unit}; it must go on from where it "
+        "was, with the velocity and acceleration that belong to it"
+    )
 
 
 SLOW = 1.0 / 30.0

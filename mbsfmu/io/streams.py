@@ -20,8 +20,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import WriteError, new_file
 from mbsfmu.base.interruption import deferring_interruptions
 from mbsfmu.io.formats import format_of
-from mbsfmu.io.formats.table import TIME
-from mbsfmu.io.formats.table_format import PART
+from mbsfmu.io.formats.table_format import PART, TIME
 
 try:
     import fcntl

@@ -1,8 +1,7 @@
 """Data of machines: bodies, joints, forces, mechanisms and models."""
 
 from mbsfmu.model.body import Beam, Body, Cuboid, Point, RigidBody, along
-from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.topology import Topology
+from mbsfmu.model.mechanism import Mechanism, Topology
 
 __all__ = [
     "Beam",

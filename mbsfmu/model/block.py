@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.force import Numbers
 from mbsfmu.model.reference_types import NonNegative
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Measured, Name, check_numbers, parameter_fields

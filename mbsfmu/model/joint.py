@@ -1,4 +1,6 @@
-"""Base class of joints: data, elementary motions and closure equations.
+"""Base classes of joints, closure equations, and constraints between joint coordinates.
+
+Base class of joints: data, elementary motions and closure equations.
 
 Every joint is a sequence of slides and hinges, from the parent outwards, with their coordinates. A joint in the
 spanning tree has coordinates; a cut joint, and every joint in absolute coordinates, is a constraint.
@@ -6,22 +8,41 @@ spanning tree has coordinates; a cut joint, and every joint in absolute coordina
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    BeforeValidator,
-    SerializeAsAny,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator, SerializeAsAny, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from mbsfmu.model.closure import ClosureEquation
-from mbsfmu.model.reference_types import PointReference, Vector
-from mbsfmu.modelling import DataError, Kinds, Measured, Part
+from mbsfmu.model.force import BodyPoint, Numbers
+from mbsfmu.model.reference_types import PointReference, ReferenceKind, Vector, references
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Measured, Part
+
+
+class ClosureEquation(ABC):
+    """One closure equation, Φ = 0, between the joint's points on both bodies.
+
+    dΦ/dt is wᵀ Z on the child plus the same on the parent. The wrenches w are forces in N and moments about the
+    inertial origin in N m of a unit multiplier. All are pure NumPy functions without branches on values.
+    """
+
+    unit: ClassVar[str]
+    """Unit of the violation, m or rad."""
+
+    @abstractmethod
+    def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
+        """Return the violation, a scalar."""
+
+    @abstractmethod
+    def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return w on the parent and on the child, each of shape (6,)."""
+
+    @abstractmethod
+    def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return dw/dt on the parent and on the child, each of shape (6,)."""
+
 
 JOINTS: Kinds[Joint] = Kinds("joint", "mbsfmu.parts")
 """All joint classes by type."""
@@ -166,3 +187,61 @@ def _nothing(value: object) -> Any:
 
 AnyJoint = Annotated[SerializeAsAny[Joint], BeforeValidator(JOINTS.made)]
 """Field type: any joint, or a dictionary with the `type` of one."""
+
+CONSTRAINTS: Kinds[Constraint] = Kinds("constraint", "mbsfmu.parts")
+"""All constraint classes by type."""
+
+
+class Constraint(DynamicPart, abstract=True):
+    """Relation Σ a q = s between coordinates q of tree joints, such as a gear.
+
+    A class that derives from it is data, with fields that name joints, as `driven: JointReference`, and numbers of the
+    equations, as `Annotated[float, Parameter("1", "ratio")]`. What it measures has the unit of the first joint's
+    coordinate. Units, names and descriptions may say what those of a joint are, as for forces.
+
+    Raises
+    ------
+    DataError
+        When a class has no factors, at its definition.
+    """
+
+    family = CONSTRAINTS
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class without factors."""
+        super().check_class()
+        if not cls.gives("factors"):
+            raise DataError(f"class {cls.__name__}: a constraint has a function factors, which gives a factor by joint")
+
+    @classmethod
+    def pairs(cls) -> tuple[tuple[str, str], ...]:
+        """Return none: a constraint has neither states nor outputs."""
+        return ()
+
+    @property
+    def coupled(self) -> tuple[str, ...]:
+        """Names of the related joints."""
+        return references(self, ReferenceKind.JOINT)
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def factors(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return the factors a by joint name; independent of inputs and states."""
+        return {}
+
+    def value(self, now: Numbers) -> Array | float:  # noqa: ARG002
+        """Return s."""
+        return 0.0
+
+    def rate(self, now: Numbers) -> Array | float:  # noqa: ARG002
+        """Return ṡ."""
+        return 0.0
+
+    def acceleration(self, now: Numbers) -> Array | float:  # noqa: ARG002
+        """Return s̈."""
+        return 0.0
+
+
+AnyConstraint = Annotated[SerializeAsAny[Constraint], BeforeValidator(CONSTRAINTS.made)]
+"""Field type: any constraint, or a dictionary with the `type` of one."""

@@ -8,10 +8,19 @@ from collections.abc import Callable
 from mbsfmu.base.errors import InputError
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.modelling import closest_match
+from mbsfmu.models.chains import (
+    bennett,
+    double_loop_8,
+    double_pentagon,
+    five_bar,
+    ladder,
+    loop_4,
+    loop_8,
+    pendulum,
+    slewing_four_bar,
+)
 from mbsfmu.models.examples import EXAMPLES, example, write_starting_file
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
-from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, ladder, loop_4, loop_8, pendulum
-from mbsfmu.models.spatial import bennett, slewing_four_bar
 
 BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "four-bar": four_bar,

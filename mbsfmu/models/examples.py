@@ -1,19 +1,54 @@
-"""Machines to run and to copy, each in a Python file made from the public interface."""
+"""Machines to run and to copy, and models in Python files."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
 import re
+import sys
 from collections.abc import Iterable
 from keyword import iskeyword
 from pathlib import Path
+from types import ModuleType
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
+from mbsfmu.base.identity import content_key
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.modelling import closest_match
-from mbsfmu.models.python_files import load_module
+from mbsfmu.modelling import DataError, closest_match
+
+
+def load_module(path: str | Path) -> ModuleType:
+    """Return the module of a Python file, which may import others of its folder.
+
+    Raises
+    ------
+    InputError
+        When running it raises anything.
+    """
+    file = Path(path).resolve()
+    # Under a name of its own, for it may have that of another module; classes look there for what annotations name.
+    name = f"model_{content_key(str(file))[:16]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(file.parent))
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
+        raise InputError(f"{path} cannot be loaded: {reason_of(error)}") from error
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an error in one line."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
+
 
 EXAMPLES = ("excavator", "log-crane", "press", "stewart-platform", "robot-arm", "crane")
 """Names of the examples; the file and its function have underscores for hyphens."""

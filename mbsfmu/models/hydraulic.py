@@ -28,7 +28,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.signals import StepSignal
 from mbsfmu.model import Beam, Cuboid, Mechanism, along
-from mbsfmu.models.origin import ORIGIN
+from mbsfmu.models.chains import ORIGIN
 from mbsfmu.parts import Actuator, Prismatic, Revolute
 
 HOSE_MODULUS = 150e6

@@ -28,7 +28,7 @@ from mbsfmu.native.c_sources import LOOP, QUICK, StepSources, identity_source, w
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
 from mbsfmu.native.tiered import Spent, TieredRunner
-from mbsfmu.simulation.runner import Runner
+from mbsfmu.simulation.run_loop import Runner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.history_layout import fingerprint
 from mbsfmu.tracing.kept_traces import toolkit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import float_info
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.equations.coordinate_charts import REFERENCE
+from mbsfmu.equations.kinematics import REFERENCE
 from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
 from mbsfmu.integration.error_transport import Loss
 from mbsfmu.integration.implicit import ImplicitSolver
@@ -13,12 +13,12 @@ from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.solver import LOOSE, AdaptiveSolver, Solver
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
-from mbsfmu.simulation.condition_watch import APART
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP, VIOLATIONS
+from mbsfmu.simulation.watches import APART
 from mbsfmu.stepping.iteration import REMAINING
-from mbsfmu.systems.code_form import Code, can_be_in_loops
 from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import Code, can_be_in_loops
 
 
 def header_sizes(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:

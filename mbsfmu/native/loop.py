@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.native.shared import COUNTS, LEVELS, PRESENT
-from mbsfmu.simulation.run_loop import Place, RunLoop
-from mbsfmu.simulation.runner import Recording, Runner
+from mbsfmu.simulation.run_loop import Place, Recording, RunLoop, Runner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.state import ARRAYS, State, array_sizes
 from mbsfmu.systems.functions import SystemFunctions

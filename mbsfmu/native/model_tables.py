@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from mbsfmu.formulations.native_needs import NativeNeeds
-from mbsfmu.initialization.changed_start import bounds
+from mbsfmu.initialization.initialization import bounds
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.rosenbrock_methods import MOST_FACTOR, RosenbrockMethod

@@ -12,10 +12,8 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.compiling.platforms import PLATFORMS, WEBASSEMBLY, Clocks, Fmi, Interface, platform_named
-from mbsfmu.fmu.clocks import clock_variables
-from mbsfmu.fmu.description import Capabilities, FmuDescription, describe
+from mbsfmu.fmu.description import Capabilities, FmuDescription, Scale, clock_variables, describe
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
-from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.standards import STANDARDS
 from mbsfmu.modelling.variable_names import Naming
 from mbsfmu.modelling.variables import ModelExchangeData

@@ -17,7 +17,7 @@ import numpy as np
 
 from mbsfmu.native.literals import number
 from mbsfmu.native.traced_code import function_code, linear_solver, parameters
-from mbsfmu.tracing.linear_solver import NAME as LINEAR
+from mbsfmu.tracing.solved_equations import NAME as LINEAR
 from mbsfmu.tracing.workspace import TracedFunction
 
 _RESULT_OF: dict[int, str] = {

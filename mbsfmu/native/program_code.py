@@ -11,10 +11,9 @@ import numpy as np
 
 from mbsfmu.native.literals import numbers
 from mbsfmu.native.traced_code import body_of
-from mbsfmu.tracing.tape.memory_layout import Fields, Layout, Stretch, layout
+from mbsfmu.tracing.tape.memory_layout import Fields, Layout, Stretch, layout, repetitions
 from mbsfmu.tracing.tape.recorded_program import Program
 from mbsfmu.tracing.tape.recording import Kernel
-from mbsfmu.tracing.tape.repetition import repetitions
 from mbsfmu.tracing.workspace import RecordedFunction
 
 _LONG = 3000

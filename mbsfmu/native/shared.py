@@ -7,16 +7,9 @@ from types import ModuleType
 
 from mbsfmu import modelling
 from mbsfmu.base import times
-from mbsfmu.equations import coordinate_charts, linear
+from mbsfmu.equations import kinematics, linear
 from mbsfmu.formulations import double_step, first_order, hdca, penalty_factors, projection
-from mbsfmu.initialization import (
-    accelerations,
-    changed_start,
-    closing_loops,
-    dependent_coordinates,
-    independent_coordinates,
-    prescribed,
-)
+from mbsfmu.initialization import accelerations, closing_loops, coordinates, initialization
 from mbsfmu.integration import (
     classical_runge_kutta,
     error_measure,
@@ -27,16 +20,16 @@ from mbsfmu.integration import (
     solver,
     steps_past_stop,
 )
-from mbsfmu.io import smooth_signals
-from mbsfmu.model import inertia
+from mbsfmu.io import signals
+from mbsfmu.model import body
 from mbsfmu.modelling import ranges
 from mbsfmu.native.literals import numbers, string
-from mbsfmu.simulation import change_points, energy_watch
+from mbsfmu.simulation import run_loop, watches
 from mbsfmu.stepping import adaptive, iteration, newton, reused_jacobian, rosenbrock, stage_pattern
 from mbsfmu.stepping.state import ARRAYS
 from mbsfmu.stepping.step_history import BEGUN
-from mbsfmu.systems import loop_equations
-from mbsfmu.tracing import loop_solver
+from mbsfmu.systems import system
+from mbsfmu.tracing import solved_equations
 from mbsfmu.tracing.workspace import AnyFunction
 
 CONSTANTS: dict[str, tuple[ModuleType, str]] = {
@@ -47,18 +40,18 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "MOST_STEPS": (times, "MOST_STEPS"),
     "OVERSHOOT": (times, "OVERSHOOT"),
     "LARGEST": (modelling, "LARGEST"),
-    "TENSOR_ROUND_OFF": (inertia, "ROUND_OFF"),
-    "NO_INERTIA": (inertia, "NO_INERTIA"),
-    "ALLOWED": (inertia, "ALLOWED"),
-    "REGULAR": (inertia, "REGULAR"),
+    "TENSOR_ROUND_OFF": (body, "ROUND_OFF"),
+    "NO_INERTIA": (body, "NO_INERTIA"),
+    "ALLOWED": (body, "ALLOWED"),
+    "REGULAR": (body, "REGULAR"),
     "NEXT_TO_ZERO": (linear, "NEXT_TO_ZERO"),
     "AS_LONG": (linear, "AS_LONG"),
     "NEGLIGIBLE": (linear, "NEGLIGIBLE"),
-    "NEAR_GIMBAL_LOCK": (coordinate_charts, "NEAR_GIMBAL_LOCK"),
-    "LOST_BY_TURNING": (coordinate_charts, "LOST"),
-    "RANK_TOLERANCE": (independent_coordinates, "RANK_TOLERANCE"),
-    "LARGEST_SLOPE": (independent_coordinates, "LARGEST_SLOPE"),
-    "WORSE": (loop_equations, "WORSE"),
+    "NEAR_GIMBAL_LOCK": (kinematics, "NEAR_GIMBAL_LOCK"),
+    "LOST_BY_TURNING": (kinematics, "LOST"),
+    "RANK_TOLERANCE": (coordinates, "RANK_TOLERANCE"),
+    "LARGEST_SLOPE": (coordinates, "LARGEST_SLOPE"),
+    "WORSE": (system, "WORSE"),
     "ASSEMBLED": (closing_loops, "CLOSED"),
     "ASSEMBLY_STEP": (closing_loops, "STEP_LIMIT"),
     "ASSEMBLY_SHARE": (closing_loops, "SMALLEST_SHARE"),
@@ -69,20 +62,20 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "NEXT_TO_TURNED": (closing_loops, "NEXT"),
     "GOLDEN": (closing_loops, "GOLDEN"),
     "LEAST_TURNED": (closing_loops, "LEAST_TURNED"),
-    "CHANGED": (changed_start, "CHANGED"),
-    "NO_VELOCITY": (changed_start, "ROUND_OFF"),
+    "CHANGED": (initialization, "CHANGED"),
+    "NO_VELOCITY": (initialization, "ROUND_OFF"),
     "UNBALANCED": (accelerations, "UNBALANCED"),
     "UNDETERMINED": (accelerations, "UNDETERMINED"),
     "AT_REST": (accelerations, "AT_REST"),
-    "CLOSED": (dependent_coordinates, "CLOSED"),
-    "ACCEPTED": (dependent_coordinates, "ACCEPTED"),
-    "CLOSING_STAGNATION": (dependent_coordinates, "STAGNATION"),
-    "CLOSING_LOST": (dependent_coordinates, "LOST"),
-    "CLOSING_ITERATIONS": (dependent_coordinates, "MOST_ITERATIONS"),
-    "MINOR_KEPT": (change_points, "KEPT"),
-    "CHANGE_STRIDE": (change_points, "STRIDE"),
-    "CHANGE_HALVINGS": (change_points, "HALVINGS"),
-    "CHANGE_CAUSE": (change_points, "CAUSE"),
+    "CLOSED": (coordinates, "CLOSED"),
+    "ACCEPTED": (coordinates, "ACCEPTED"),
+    "CLOSING_STAGNATION": (coordinates, "STAGNATION"),
+    "CLOSING_LOST": (coordinates, "LOST"),
+    "CLOSING_ITERATIONS": (coordinates, "MOST_ITERATIONS"),
+    "MINOR_KEPT": (run_loop, "KEPT"),
+    "CHANGE_STRIDE": (run_loop, "STRIDE"),
+    "CHANGE_HALVINGS": (run_loop, "HALVINGS"),
+    "CHANGE_CAUSE": (run_loop, "CAUSE"),
     "LEAP": (double_step, "LEAP"),
     "ROUND_OFF": (double_step, "ROUND_OFF"),
     "SMALLEST_PART": (double_step, "SMALLEST_PART"),
@@ -119,9 +112,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "STILL": (iteration, "STILL"),
     "NEAR": (newton, "NEAR"),
     "SAME_STEP": (reused_jacobian, "SAME_STEP"),
-    "LOOP_SMALL": (loop_solver, "SMALL"),
-    "LOOP_ROUND_OFF": (loop_solver, "ROUND_OFF"),
-    "LOOP_TRIALS": (loop_solver, "MOST_TRIALS"),
+    "LOOP_SMALL": (solved_equations, "SMALL"),
+    "LOOP_ROUND_OFF": (solved_equations, "ROUND_OFF"),
+    "LOOP_TRIALS": (solved_equations, "MOST_TRIALS"),
     "HALVINGS": (solver, "HALVINGS"),
     "SMALLEST_SHARE": (adaptive, "SMALLEST_SHARE"),
     "CRAWLING_STEPS": (adaptive, "CRAWLING_STEPS"),
@@ -142,13 +135,13 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "LEAST_TOLERANCE": (adaptive, "LEAST_TOLERANCE"),
     "PIVOT_SHARE": (stage_pattern, "PIVOT_SHARE"),
     "MOST_AHEAD": (steps_past_stop, "MOST_AHEAD"),
-    "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
-    "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),
-    "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),
-    "DENSE": (energy_watch, "DENSE"),
-    "HIGHEST": (energy_watch, "HIGHEST"),
-    "DRIFTS": (energy_watch, "DRIFTS"),
-    "WHOLE": (energy_watch, "WHOLE"),
+    "LARGE_DRIFT": (watches, "LARGE_DRIFT"),
+    "LEAST_DRIFT": (watches, "LEAST_DRIFT"),
+    "LEAST_SHARE": (watches, "LEAST_SHARE"),
+    "DENSE": (watches, "DENSE"),
+    "HIGHEST": (watches, "HIGHEST"),
+    "DRIFTS": (watches, "DRIFTS"),
+    "WHOLE": (watches, "WHOLE"),
     "DEFECT": (error_transport, "DEFECT"),
     "LATE": (error_transport, "LATE"),
     "FARTHEST": (error_transport, "FARTHEST"),
@@ -165,11 +158,11 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "TOO_FAR": (error_transport, "TOO_FAR"),
     "NOT_KNOWN": (error_measure, "NOT_KNOWN"),
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
-    "DEGREE": (smooth_signals, "DEGREE"),
+    "DEGREE": (signals, "DEGREE"),
     "ASTRAY": (projection, "ASTRAY"),
     "SET_OFF": (first_order, "SET_OFF"),
-    "JUMP": (prescribed, "JUMP"),
-    "JUMP_OF_RATE": (prescribed, "JUMP_OF_RATE"),
+    "JUMP": (initialization, "JUMP"),
+    "JUMP_OF_RATE": (initialization, "JUMP_OF_RATE"),
 }
 """Names in C of constants that stand in Python, where it is said what they mean."""
 

@@ -15,8 +15,7 @@ from concurrent.futures import Future
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.kept import warn_once
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.simulation.run_loop import RunLoop
-from mbsfmu.simulation.runner import Recording, Runner
+from mbsfmu.simulation.run_loop import Recording, RunLoop, Runner
 
 _LOGGER = logging.getLogger(__name__)
 

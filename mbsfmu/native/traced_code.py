@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from mbsfmu.tracing.linear_solver import NAME as LINEAR
-from mbsfmu.tracing.loop_solver import TRIAL
+from mbsfmu.tracing.solved_equations import NAME as LINEAR
+from mbsfmu.tracing.solved_equations import TRIAL
 from mbsfmu.tracing.workspace import TracedFunction
 
 _BODY = re.compile(r"static int casadi_f0\([^)]*\) \{\n(.*?)  return 0;\n\}", re.DOTALL)

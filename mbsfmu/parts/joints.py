@@ -1,4 +1,4 @@
-"""Joints between two bodies."""
+"""Joints between two bodies, and prescribed motion."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from mbsfmu.equations.closure_equations import Offset, Separation, gaps, offsets, square, tilts, turns
+from mbsfmu.equations.constraints import Offset, Separation, gaps, offsets, square, tilts, turns
 from mbsfmu.equations.rotation import unit
-from mbsfmu.model.closure import ClosureEquation
-from mbsfmu.model.joint import Joint, JointElement
-from mbsfmu.model.reference_types import Direction, Positive, Vector
-from mbsfmu.modelling import Measured, Role
+from mbsfmu.model.force import Numbers
+from mbsfmu.model.joint import ClosureEquation, Constraint, Joint, JointElement
+from mbsfmu.model.reference_types import Direction, JointReference, Positive, Vector
+from mbsfmu.modelling import Array, Measured, Quantity, Role
 
 _SQUARE = 1e-6  # cosine below which two directions count as perpendicular
 STEEPEST = 1.2
@@ -376,3 +376,45 @@ def _check_square(first: str, one: Vector, second: str, other: Vector) -> None:
     cosine = sum(a * b for a, b in zip(one, other, strict=True)) / (hypot(*one) * hypot(*other))
     if abs(cosine) > _SQUARE:
         raise ValueError(f"{first} is {one} and {second} is {other}; they must be perpendicular")
+
+
+class PrescribedMotion(Constraint):
+    """Joint whose coordinate follows an input, q = s(t); its output is the required load.
+
+    The inputs `position`, `velocity` and `acceleration` are s, ṡ and s̈ in rad or m. They start with the joint's start
+    values, and s is extrapolated by ṡ and s̈ while inputs are held. A signal for the position supplies the other two if
+    it has a first and a second derivative.
+
+    Attributes
+    ----------
+    joint
+        Name of a joint of the spanning tree with one coordinate, such as a revolute or prismatic joint.
+    """
+
+    type: Literal["prescribed-motion"] = "prescribed-motion"
+    joint: JointReference
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        """Return the motion inputs."""
+        unit = "{joint.coordinate}"
+        return (
+            Quantity("position", unit, description="prescribed coordinate", rated=True),
+            Quantity("velocity", f"{unit}/s", description="rate of the prescribed coordinate", rated=True),
+            Quantity("acceleration", f"{unit}/s2", 0.0, description="rate of the prescribed velocity"),
+        )
+
+    def factors(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002 - it has no parameters
+        """Return one."""
+        return {self.joint: 1.0}
+
+    def value(self, now: Numbers) -> Array | float:
+        """Return s."""
+        return now["position"]
+
+    def rate(self, now: Numbers) -> Array | float:
+        """Return ṡ."""
+        return now["velocity"]
+
+    def acceleration(self, now: Numbers) -> Array | float:
+        """Return s̈."""
+        return now["acceleration"]

@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from mbsfmu.equations.coordinate_charts import cardan_angles
+from mbsfmu.equations.kinematics import cardan_angles
 from mbsfmu.equations.rotation import cross, quaternion_from_rotation
-from mbsfmu.model.force_context import BodyPoint, PointAcceleration, SensorContext
+from mbsfmu.model.force import BodyPoint, PointAcceleration, Sensor, SensorContext
 from mbsfmu.model.reference_types import JointReference, PointOrNone, PointReference
-from mbsfmu.model.sensor import Sensor
 from mbsfmu.modelling import Array, Quantity
-from mbsfmu.parts.line_forces import LineOfAction
+from mbsfmu.parts.forces import LineOfAction
 
 _AT_REST = BodyPoint(np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
 _STAYING = PointAcceleration(np.zeros(3), np.zeros(3))

@@ -15,8 +15,8 @@ from mbsfmu.base.physical_units import combined
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.modelling.variables import Causality, Variable
-from mbsfmu.simulation.dependencies import Pattern, through
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.variable_table import Pattern, through
 
 _MOMENTA = {"rad": "N.m.s", "m": "N.s"}
 

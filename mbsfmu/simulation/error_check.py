@@ -9,15 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.base.muted import muted
+from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.integration.error_measure import SAME_STEPS, ErrorEstimate, ErrorMeasure, grown_rounding
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.modelling.variables import Variable
-from mbsfmu.simulation.energy_watch import EnergyWatch
-from mbsfmu.simulation.run_loop import RunLoop
-from mbsfmu.simulation.runner import Recording, Runner
+from mbsfmu.simulation.run_loop import Recording, RunLoop, Runner
 from mbsfmu.simulation.saved_state import SavedState
+from mbsfmu.simulation.watches import EnergyWatch
 from mbsfmu.tracing.workspace import Floats
 
 TIGHTER = 0.01

@@ -10,21 +10,20 @@ from typing import Unpack
 from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.initialization.closing_loops import loops_at
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.initialization.locked_loops import loops_at
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.solver import Solver
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
-from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.variable_table import ExposedVariables
 from mbsfmu.stepping.history_layout import fingerprint
 from mbsfmu.stepping.iteration import NewtonTolerances
-from mbsfmu.systems.code_form import LARGE, Code
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
-from mbsfmu.systems.system import System, starts
+from mbsfmu.systems.concatenated_system import CoupledSystem
+from mbsfmu.systems.system import LARGE, Code, System, starts
 from mbsfmu.tracing.kept_traces import Traces
 
 STEP = 1e-3

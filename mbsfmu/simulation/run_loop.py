@@ -1,27 +1,282 @@
-"""The run loop: current time and state, discontinuities of inputs, updates of discrete states."""
+"""The run loop: current time and state, discontinuities, updates, change points; runners with their recording.
+
+Sample times of discrete states, and their updates.
+
+The sample times are offset + k · sample_time, k = 0, 1, …, without accumulation: they do not drift, and do not depend
+on the steps or the start of a run. Native FMUs have the same, to the last bit (`runtime/core/sampling.c`).
+"""
 
 from __future__ import annotations
 
+import logging
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.times import tolerance
+from mbsfmu.base.times import RESOLVED_STEP, resolution, tolerance
+from mbsfmu.equations.linear import Floats, pivot_columns, pivots
 from mbsfmu.formulations.native_needs import StepKind
-from mbsfmu.initialization.initialization import Start, check_limits
-from mbsfmu.initialization.prescribed import check_motion
-from mbsfmu.integration.solver import Inputs, Solver
+from mbsfmu.initialization.initialization import Start, check_limits, check_motion
+from mbsfmu.integration.solver import Inputs, Solver, StepError
 from mbsfmu.integration.steps_past_stop import MOST_AHEAD, looks_ahead
-from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.input_values import InputValues
-from mbsfmu.simulation.sampling import Sampler
 from mbsfmu.simulation.variable_table import NO_EVENT, readings
+from mbsfmu.stepping.adaptive import NOT_SMOOTH
 from mbsfmu.stepping.state import State
-from mbsfmu.systems.checks.parameter_checks import contradiction_of
-from mbsfmu.systems.system import starts
-from mbsfmu.tracing.workspace import Floats
+from mbsfmu.systems.checks import contradiction_of
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import Sampling, starts
+
+logger = logging.getLogger(__name__)
+
+KEPT = 0.3
+"""Relative decrease of a minor's least pivot at which another minor is chosen."""
+STRIDE = 0.1
+"""Fraction of the least pivot by which coordinates may move without a new check: no pivot can vanish within it."""
+HALVINGS = 40
+CAUSE = ": the loop at joint %s is at a change point, where the loop equations lose rank; %s"
+"""Cause of a failed step at a change point, with the joint and the advice."""
+
+
+@dataclass(frozen=True)
+class Minor:
+    """A square submatrix of Φ_z that is regular while the loop equations have full rank, or nearly so.
+
+    Attributes
+    ----------
+    rows, columns
+        Indices of loop equations and coordinates, ascending, shapes (r,): where loops have few coordinates in common,
+        so do pivots then.
+    outermost
+        The row that stands out least.
+    size
+        Least pivot in magnitude where it was chosen.
+    sign
+        Sign of its determinant there.
+    """
+
+    rows: np.typing.NDArray[np.intp]
+    columns: np.typing.NDArray[np.intp]
+    outermost: int
+    size: float
+    sign: float
+
+
+class RankWatch:
+    """Watches the rank of the loop equations at and between the points of a run.
+
+    At a change point the sign of every minor of Φ_z changes; the sign of one is followed. If it changes, the motion
+    between two points is interpolated from positions and velocities at both, and the rank where the minor vanishes
+    separates change points from points where another minor would be regular.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    rank
+        Number of independent loop equations.
+    arm
+        A length in m by which distances are measured.
+    near
+        Where the last equation stands out of the span of the others by less than this share of the first, rank is lost.
+    advice
+        What passes change points.
+
+    Attributes
+    ----------
+    near, advice
+        As given.
+    warned
+        Whether a change point of the run was told of.
+    joints
+        Name of the joint that each loop equation belongs to.
+    equations, lengths
+        What loop equations and coordinates are divided by to be the same in all FMUs and sizes, shapes (m,) and (n,).
+    """
+
+    def __init__(self, functions: SystemFunctions, rank: int, arm: float, near: float, advice: str) -> None:
+        self._functions = functions
+        self._rank = rank
+        self.near, self.advice = near, advice
+        self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
+        self.equations, self.lengths = functions.equation_lengths(arm), functions.coordinate_lengths(arm)
+        self.warned = False
+        self.forget()
+
+    def begin(self, time: float, state: State) -> None:
+        """Start a new run without warnings."""
+        self.warned = False
+        self.forget()
+        self.follow(time, state)
+
+    def forget(self) -> None:
+        """Treat the next point as independent of the last one."""
+        self._last: tuple[float, State, Minor] | None = None
+        self._least = 0.0  # pivot at the last point
+
+    def follow(self, time: float, state: State) -> None:
+        """Check the next point in s of a run; warn of the first change point in the log."""
+        if not self._rank or self.warned:
+            return
+        found: tuple[float, int] | None = None
+        last = self._last
+        if last is not None and _same(last[1].references, state.references):
+            moved = np.abs(state.coordinates - last[1].coordinates)
+            if np.all(moved <= STRIDE * self._least * self.lengths):
+                return
+            self._functions.references[:] = state.references
+            size, sign = self._minor_at(state.coordinates, last[2])
+            if sign == last[2].sign and size >= KEPT * last[2].size:
+                self._last, self._least = (time, state, last[2]), size
+                return
+            if sign != last[2].sign:
+                found = self._between(last, time, state)
+        self._functions.references[:] = state.references
+        minor, measure = self._choose(state.coordinates)
+        self._last, self._least = (time, state, minor), minor.size
+        if found is None and measure < self.near:
+            found = time, minor.outermost
+        if found is not None:
+            self._warn(*found)
+
+    def explained(self, error: StepError) -> SimulationError:
+        """Return the error of a failed step with its cause, if it began at a change point."""
+        if not self._rank:
+            return error
+        self._functions.references[:] = error.state.references
+        minor, measure = self._choose(error.state.coordinates)
+        if measure >= self.near:
+            return error
+        return SimulationError(
+            str(error).removesuffix(NOT_SMOOTH) + CAUSE % (self.joints[minor.outermost], self.advice)
+        )
+
+    def _warn(self, time: float, row: int) -> None:
+        self.warned = True
+        logger.warning(
+            "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "
+            "determine neither the reactions near it nor which way the loop goes on",
+            self._functions.system.name,
+            time,
+            self.joints[row],
+        )
+
+    def _jacobian(self, coordinates: Floats) -> Floats:
+        """Return the dimensionless Φ_z."""
+        self._functions.coordinates[:] = coordinates
+        return np.asarray(self._functions.closure()[1] / np.divide.outer(self.equations, self.lengths))
+
+    def _choose(self, coordinates: Floats) -> tuple[Minor, float]:
+        """Return a minor by pivoting, and the relative distance of the last equation."""
+        jacobian, rank = self._jacobian(coordinates), self._rank
+        lengths, columns = pivot_columns(jacobian, rank)
+        rows = pivot_columns(jacobian[:, columns].T, rank)[1]
+        minor = Minor(np.sort(rows), np.sort(columns), int(rows[-1]), 0.0, 0.0)
+        size, sign = self._minor_at(coordinates, minor)
+        return replace(minor, size=size, sign=sign), lengths[rank - 1] / lengths[0]
+
+    def _minor_at(self, coordinates: Floats, minor: Minor) -> tuple[float, float]:
+        """Return least pivot and sign of a minor."""
+        place = minor.rows[:, np.newaxis], minor.columns
+        self._functions.coordinates[:] = coordinates
+        scales = np.divide.outer(self.equations[minor.rows], self.lengths[minor.columns])
+        sizes, sign = pivots(self._functions.closure()[1][place] / scales)
+        return float(np.min(sizes)), sign
+
+    def _between(self, last: tuple[float, State, Minor], time: float, state: State) -> tuple[float, int] | None:
+        """Return the point of rank loss between two points, and the equation closest to dependence."""
+        begin, before, minor = last
+        length = time - begin
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            same = self._minor_at(_along(before, state, length, middle), minor)[1] == minor.sign
+            low, high = (middle, high) if same else (low, middle)
+        chosen, measure = self._choose(_along(before, state, length, low))
+        return (begin + low * length, chosen.outermost) if measure < self.near else None
+
+
+def _same(references: Floats, others: Floats) -> bool:
+    return not references.size or np.array_equal(references, others)
+
+
+def _along(before: State, after: State, length: float, share: float) -> Floats:
+    """Return coordinates at a fraction of an interval in s, cubic from positions and velocities at its ends."""
+    rest = 1.0 - share
+    moved = length * (rest * before.velocities - share * after.velocities)
+    straight = before.coordinates * rest + after.coordinates * share
+    bend = (rest - share) * (before.coordinates - after.coordinates)
+    return np.asarray(straight + share * rest * (bend + moved))
+
+
+class Sampler:
+    """Updates the discrete states of a system.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, whose discrete states it changes.
+
+    Attributes
+    ----------
+    shortest
+        Shortest sample time in s; infinite where nothing is sampled.
+    """
+
+    def __init__(self, functions: SystemFunctions) -> None:
+        self._functions = functions
+        self._samplings: Sequence[Sampling] = functions.system.samplings
+        self.shortest = min((each.sample_time for each in self._samplings), default=math.inf)
+
+    def next_instant(self, passed: float) -> float:
+        """Return the first sample time after a time in s; infinite without sampled blocks."""
+        nexts = (each.offset + (_count(each, passed) + 1.0) * each.sample_time for each in self._samplings)
+        return min(nexts, default=math.inf)
+
+    def check(self, time: float) -> None:
+        """Check that sample times are distinct at a time in s.
+
+        Raises
+        ------
+        InputError
+            When they are lost in the resolution of time.
+        """
+        least = RESOLVED_STEP * resolution(time)
+        if self.shortest < least:
+            raise InputError(
+                f"the sample time of {self.shortest:g} s is lost in the resolution of time at t = {time:g} s; it must "
+                f"be at least {least:.3g} s there"
+            )
+
+    def update(self, passed: float, now: float) -> bool:
+        """Make all updates with sample times in (passed, now] in s; return whether discrete states have changed.
+
+        The functions hold the state, parameters and inputs.
+
+        Raises
+        ------
+        SimulationError
+            When an update is not finite; the discrete states are as they were then.
+        """
+        discrete = self._functions.discrete
+        before = discrete.copy()
+        for each in self._samplings:
+            if _count(each, now) > _count(each, passed):
+                own = slice(each.first, each.first + each.count)
+                discrete[own] = self._functions.updates()[0][own]
+                if not np.isfinite(discrete[own]).all():
+                    discrete[:] = before
+                    raise SimulationError(f"{each.owner}: the update at t = {now:.9g} s is not finite{each.reason}")
+        return not np.array_equal(before, discrete)
+
+
+def _count(sampling: Sampling, time: float) -> float:
+    """Return the number of the last sample time up to a time in s; −1 before the first one."""
+    return max(math.floor((time - sampling.offset) / sampling.sample_time), -1)
 
 
 @dataclass(frozen=True)
@@ -349,3 +604,135 @@ class RunLoop:
         self.functions.parameters[:] = self.parameters
         self.rank_watch.forget()
         self._row = None
+
+
+_PROGRESS_INTERVAL = 100  # outputs, by the interpreter
+
+
+class Recording:
+    """Recording of a run from output to output.
+
+    Parameters
+    ----------
+    times
+        Where the run is at first, and the outputs, ascending, in s; shape (k,), two at least.
+    columns
+        Numbers in a row; 0 where none are recorded.
+    progress
+        Called with the share that is done.
+
+    Attributes
+    ----------
+    times
+        As given.
+    rows
+        The first is given, the others are written as outputs are reached; shape (k, columns). None where none are.
+    done
+        How many of the times have been reached.
+    """
+
+    def __init__(self, times: Floats, columns: int = 0, progress: Callable[[float], None] | None = None) -> None:
+        self.times = times
+        self.rows = np.empty((len(times), columns)) if columns else None
+        self.done = 1
+        self._progress = progress
+        self._reported = 0
+
+    def take_first(self, row: Floats) -> None:
+        """Record the readings at the start."""
+        assert self.rows is not None
+        self.rows[0] = row
+
+    @property
+    def recorded(self) -> tuple[Floats, Floats]:
+        """The times reached, shape (l,), and their rows, shape (l, columns)."""
+        assert self.rows is not None
+        return self.times[: self.done], self.rows[: self.done]
+
+    def part(self, begin: int, end: int) -> Recording:
+        """Return the recording from one of the times to another, by their indices; its rows are those of this one."""
+        assert self.rows is not None
+        progress, intervals = self._progress, len(self.times) - 1
+
+        def tell(share: float) -> None:
+            if progress is not None:
+                progress((begin + share * (end - begin)) / intervals)
+
+        part = Recording(self.times[begin : end + 1], progress=tell)
+        part.rows = self.rows[begin : end + 1]
+        return part
+
+    def report_progress(self) -> None:
+        """Report the completed fraction, which never decreases, even if a run is repeated."""
+        self._reported = max(self._reported, self.done - 1)
+        if self._progress is not None:
+            self._progress(self._reported / (len(self.times) - 1))
+
+
+class Runner(ABC):
+    """Base of runners, which make the steps of runs.
+
+    Attributes
+    ----------
+    interim_seconds
+        Time on the clock in s that the last run spent in code that is not optimized, while other code is compiled.
+    """
+
+    interim_seconds: float = 0.0
+
+    @abstractmethod
+    def run(self, run_loop: RunLoop, recording: Recording) -> None:
+        """Run from the present time of the run loop to the last time of a recording.
+
+        Raises
+        ------
+        SimulationError
+            When a step fails; the course is at the last output that was reached.
+        KeyboardInterrupt
+            When somebody ends it; the same.
+        """
+
+
+class Interpreter(Runner):
+    """Runner in Python, by the run loop's solver."""
+
+    def run(self, run_loop: RunLoop, recording: Recording) -> None:
+        """Run from the present time of the run loop to the last time of a recording; errors as for every runner."""
+        times = recording.times
+        last = float(times[-1])
+        same = run_loop.same(float(times[1] - times[0]), float(times[0]), last)
+        while recording.done < len(times):
+            run_loop.passed = run_loop.time + same
+            run_loop.sample()
+            try:
+                self._go_on(run_loop, recording, run_loop.next_halt(same, last), same)
+            except StepError as error:
+                raise run_loop.rank_watch.explained(error) from None
+
+    @staticmethod
+    def _go_on(run_loop: RunLoop, recording: Recording, halt: float, same: float) -> None:
+        """Make steps up to a halt; pending updates come before its readings."""
+        times, done = recording.times, recording.done
+        count = int(np.searchsorted(times, halt + same, side="right")) - done
+        targets = times[done : done + count]
+        if not count or targets[-1] < halt - same:
+            targets = np.append(targets, halt)
+        run_loop.check_motion()
+        run_loop.refresh()
+        inputs = run_loop.inputs.over(run_loop.passed)
+        if recording.rows is None:
+            end = float(targets[-1])
+            horizon = run_loop.horizon(same, end, float(times[-1] - times[0])) if count else end
+            states = [run_loop.solver.advance_past(run_loop.present, run_loop.time, end, horizon, inputs)]
+        else:
+            states = run_loop.solver.advance(run_loop.present, np.concatenate([[run_loop.time], targets]), inputs)
+        for index, state in enumerate(states):
+            run_loop.arrive(state, float(targets[index]), inputs, same)
+            if index == len(targets) - 1:
+                run_loop.sample()
+            if index < count:
+                if recording.rows is not None:
+                    recording.rows[recording.done] = run_loop.readings()
+                recording.done += 1
+                if recording.done % _PROGRESS_INTERVAL == 0:
+                    recording.report_progress()

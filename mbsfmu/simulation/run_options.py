@@ -22,7 +22,7 @@ from mbsfmu.integration.solvers import find_solver, having, of_one_step, solver_
 from mbsfmu.rules import Rule, rule_names
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.stepping.iteration import NewtonTolerances
-from mbsfmu.systems.code_form import LARGE
+from mbsfmu.systems.system import LARGE
 
 _STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
 _RESOLVED = Bounds("must be at least 1e-13, round-off, and less than 1", lambda value: 1e-13 <= value < 1.0)

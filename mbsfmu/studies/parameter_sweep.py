@@ -1,29 +1,127 @@
-"""Parameter sweep: runs of a model over combinations of parameters, settings and samples."""
+"""Parameter sweep: runs over combinations and samples, or points asked for one by one."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from importlib.metadata import version
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
-from mbsfmu.base.errors import InputError
-from mbsfmu.base.executors import Shares
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.executors import InlineExecutor, Shares, process_pool
 from mbsfmu.io.formats import format_of
 from mbsfmu.io.signals import AnySignal
-from mbsfmu.studies.journal import KEY, Journal, Row
+from mbsfmu.studies.point_run import KEY, Journal, Row
 from mbsfmu.studies.points import StudyPoint, make_points
-from mbsfmu.studies.run_points import run_points
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
-from mbsfmu.studies.study_result import StudyResult
-from mbsfmu.studies.study_table import study_table
-from mbsfmu.studies.subject import PreparedStudy
-from mbsfmu.studies.subjects import Given, subject_of
+from mbsfmu.studies.study_result import StudyResult, study_table
+from mbsfmu.studies.subject import Given, PreparedStudy, subject_of
+
+Task = tuple[StudyPoint, ...]
+"""Points that are run in one call."""
+RunTask = Callable[[Task], Sequence[Row]]
+Take = Callable[[StudyPoint, Row], None]
+
+_KILLED = "the process that ran it was killed"
+_UNDER_WAY = 4  # tasks handed to each worker ahead, so that none waits for the journal
 
 logger = logging.getLogger(__name__)
+
+
+def run_points(
+    run: RunTask, tasks: Iterable[Task], take: Take, *, workers: int, executor: Executor | None = None
+) -> None:
+    """Run all points and pass on each row when it is complete.
+
+    Parameters
+    ----------
+    run
+        Returns the rows of a task; it has to be sent to other processes.
+    tasks
+        The points.
+    take
+        Called with each point and its row, in this thread.
+    workers
+        Number of processes, where no executor is given.
+    executor
+        Any executor; it is left open.
+
+    Raises
+    ------
+    SimulationError
+        When a given executor breaks.
+    """
+    waiting = deque(tasks)
+    if executor is not None:
+        if _drain(executor, run, waiting, take, None):
+            raise SimulationError("the executor broke; the rows that were done are kept")
+        return
+    while waiting:
+        with process_pool(workers) as pool:
+            suspects = _drain(pool, run, waiting, take, _UNDER_WAY * workers)
+        if suspects:
+            logger.warning("a worker process was killed; the points it may have run are tried again one by one")
+        for point in (point for task in suspects for point in task):
+            with process_pool(1) as pool:
+                if _drain(pool, run, deque([(point,)]), take, 1):
+                    take(point, {"status": "failed", "message": _KILLED, "warnings": ""})
+
+
+def _drain(executor: Executor, run: RunTask, waiting: deque[Task], take: Take, most: int | None) -> list[Task]:
+    """Run pending tasks, a limited number at a time; return those in progress when the executor broke."""
+    under_way: dict[Future[Sequence[Row]], Task] = {}
+    lost: list[Task] = []
+    try:
+        while (waiting or under_way) and not (lost and not under_way):
+            while waiting and not lost and (most is None or len(under_way) < most):
+                task = waiting.popleft()
+                try:
+                    future = executor.submit(run, task)
+                except BrokenExecutor:
+                    lost.append(task)
+                    break
+                under_way[future] = task
+                if future.done():  # an executor that runs each call at once: its row is taken before the next one
+                    break
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                task = under_way.pop(future)
+                try:
+                    rows = _rows(future, task)
+                except BrokenExecutor:
+                    lost.append(task)
+                    continue
+                if rows is None:
+                    waiting.extend((point,) for point in task)
+                else:
+                    for point, row in zip(task, rows, strict=True):
+                        take(point, row)
+    except BaseException:
+        for future in under_way:
+            future.cancel()
+        raise
+    return lost
+
+
+def _rows(future: Future[Sequence[Row]], task: Task) -> Sequence[Row] | None:
+    """Return the rows of a task that has ended; None where an error may be of any of its points.
+
+    Raises
+    ------
+    BrokenExecutor
+        When its process was killed.
+    """
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise
+    except Exception as error:
+        if len(task) > 1:
+            return None
+        return [{"status": "failed", "message": f"{type(error).__name__}: {error}", "warnings": ""}]
 
 
 def sweep(
@@ -187,3 +285,91 @@ def _run(
         done = sum(point.key in rows for point in points)
         logger.warning("ended after %d of %d points; the same study goes on from there", done, len(points))
         raise
+
+
+class OpenStudy:
+    """A study whose points are asked for one by one; a point that was asked for before is not run again.
+
+    Parameters
+    ----------
+    model
+        A model or FMUs, as for `sweep`.
+    parameters
+        Names of parameters and of inputs that nothing drives, as for `sweep`.
+    connections, inputs, options, given
+        As for `sweep`, with one value of each setting.
+
+    Raises
+    ------
+    InputError
+        When a name means nothing, or a setting has several values.
+    """
+
+    def __init__(
+        self,
+        model: Given,
+        *parameters: str,
+        connections: Sequence[str | tuple[str, str]] = (),
+        inputs: Mapping[str, AnySignal] | None = None,
+        options: StudyOptions | None = None,
+        **given: Unpack[StudyKeywords],
+    ) -> None:
+        subject = subject_of(model, connections, inputs)
+        chosen = subject.options(StudyOptions.of(options, given, ("parameters", "connections", "inputs")))
+        for name, values in chosen.lists.items():
+            if len(values) != 1:
+                raise InputError(f"the setting {name} has {len(values)} values; an open study has one of each")
+        self._names = subject.resolved(parameters)
+        if not self._names:
+            raise InputError("an open study needs the name of a parameter")
+        self._content, self._lists = subject.content(chosen, InlineExecutor()), chosen.lists
+        settings = {name: values[0] for name, values in chosen.lists.items()}
+        self._study = subject.prepared(chosen, settings, [StudyPoint({}, settings, "")])
+        self._units = {name: subject.units[name].name or "1" for name in self._names.values()}
+        self._subject = subject
+        self._points: list[StudyPoint] = []
+        self._rows: dict[str, Row] = {}
+
+    def __repr__(self) -> str:
+        return f"<OpenStudy: {len(self._points)} points over {', '.join(self._names.values())}>"
+
+    def ask(self, *values: float | str) -> dict[str, Any]:
+        """Run a point, and return its row: `status`, `message`, `warnings`, `final.<output>` and the like.
+
+        Parameters
+        ----------
+        values
+            Of the parameters, in their order; a text may have a unit of its own, as `200 bar`.
+
+        Raises
+        ------
+        InputError
+            When there are more or fewer values than parameters, or one is not finite.
+        """
+        if len(values) != len(self._names):
+            raise InputError(f"the point has {len(values)} values; the study has {', '.join(self._names.values())}")
+        asked = {
+            name: self._subject.converted(name, [value])
+            for name, value in zip(self._names.values(), values, strict=True)
+        }
+        (point,) = make_points({}, self._lists, self._content, asked)
+        if point.key not in self._rows:
+            (row,) = self._study.run((point,))
+            self._rows[point.key] = {KEY: point.key, **row}
+            self._points.append(point)
+        return {name: value for name, value in self._rows[point.key].items() if name != KEY}
+
+    def result(self) -> StudyResult:
+        """Return the points that were run, as a sweep over samples does.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        if not self._points:
+            raise InputError("no point of the study was asked for")
+        metadata = {"mbsfmu": version("mbsfmu"), "model": self._subject.data}
+        columns, units = study_table(self._points, self._rows, self._units, self._study.units)
+        sampled = tuple(self._names.values())
+        return StudyResult(columns, units, metadata, self._lists, sampled, self._study.by_system)

@@ -1,4 +1,4 @@
-"""Result of a study: one row per point."""
+"""Result of a study: one row per point, with units."""
 
 from __future__ import annotations
 
@@ -12,15 +12,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.io.formats import Table
-from mbsfmu.io.formats.table import numbers
+from mbsfmu.io.formats.table_format import numbers
 from mbsfmu.io.tables import optional
-from mbsfmu.io.tabular import Columns, Tabular, full_name
+from mbsfmu.io.trajectory import Columns, Tabular, full_name
 from mbsfmu.modelling import html_table
-from mbsfmu.studies.journal import KEY
-from mbsfmu.studies.sobol_indices import SobolIndices, sobol_indices
+from mbsfmu.studies.point_run import KEY, Row
+from mbsfmu.studies.points import SobolIndices, StudyPoint, sobol_indices
 
 if TYPE_CHECKING:
     import xarray
+
+
+_UNITS = {"wall_seconds": "s", "cpu_seconds": "s", "stop": "s", "step": "s", "energy_residual_max": "J"}
+_UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J", "actuator_work_min": "J"}
+
+
+def study_table(
+    points: Sequence[StudyPoint],
+    rows: Mapping[str, Row],
+    units: Mapping[str, str],
+    outputs: Mapping[str, str],
+) -> tuple[dict[str, list[Any]], dict[str, str]]:
+    """Return the columns of all rows and their units: parameters, settings, status, results.
+
+    Parameters
+    ----------
+    points
+        In the order of the rows.
+    rows
+        What was told of each point, by its key.
+    units, outputs
+        Units of the varied parameters, and of the outputs.
+    """
+    every = {**_UNITS, **units, **{f"final.{name}": unit for name, unit in outputs.items()}}
+    whole = [{**point.values, **point.settings, **rows[point.key]} for point in points]
+    first = [*points[0].values, *points[0].settings, "status", "message", "warnings"]
+    told = {name: None for row in whole for name in row if name != KEY and name not in first}
+    return {name: [row.get(name) for row in whole] for name in (*first, *told, KEY)}, every
 
 
 class StudyResult(Tabular, Mapping[str, NDArray[Any]]):

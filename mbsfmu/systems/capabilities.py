@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mbsfmu.divide_and_conquer.corrections import Corrections
+from mbsfmu.divide_and_conquer.assembly import Corrections
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.system import LoopsInUse, System, SystemContext
 

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.divide_and_conquer.corrections import Corrections
+from mbsfmu.divide_and_conquer.assembly import Corrections
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.capabilities import (
     AccelerationFeedback,
@@ -28,9 +28,8 @@ from mbsfmu.systems.capabilities import (
     StartPlacement,
     require_capability,
 )
-from mbsfmu.systems.loop_equations import LoopEquations
-from mbsfmu.systems.system import MOTION, SIZES, LoopsInUse, System
-from mbsfmu.tracing.solved_loops import SolvedLoops
+from mbsfmu.systems.system import MOTION, SIZES, LoopEquations, LoopsInUse, System
+from mbsfmu.tracing.solved_equations import SolvedLoops
 from mbsfmu.tracing.symbols import SymbolicArray, expression, symbolic_array, symbols
 
 PARTS = tuple(SIZES)

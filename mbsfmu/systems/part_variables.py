@@ -1,14 +1,46 @@
-"""Variables of parts from their quantities, and test points."""
+"""Systems of parts: registry of what makes them, their variables, and the base of systems without coordinates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 
 import numpy as np
 
-from mbsfmu.modelling import Quantity
+from mbsfmu.model.system_kinds import SystemData
+from mbsfmu.modelling import Data, Quantity
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Causality, Variability, Variable
+from mbsfmu.systems.system import System, SystemContext
+
+
+@singledispatch
+def make_system(data: Data, name: str, *, absolute: bool, start_values: Mapping[str, float]) -> System:  # noqa: ARG001
+    """Return the equations of one system of a model; `@make_system.register` adds a data class.
+
+    Parameters
+    ----------
+    data, name
+        The system, and its name in the model.
+    absolute
+        Whether a mechanism is in absolute coordinates, as `dca-alm` takes it.
+    start_values
+        Start values of inputs, parameters and states by name, where they are not those of the data.
+
+    Raises
+    ------
+    InputError
+        When a user's part is refused.
+    TypeError
+        When the class of the data is not registered.
+    """
+    raise TypeError(f"{type(data).__name__} is no kind of systems")
+
+
+@make_system.register
+def _(data: SystemData, name: str, *, absolute: bool, start_values: Mapping[str, float]) -> System:  # noqa: ARG001
+    return data.make_system(name, dict(start_values))
+
 
 _TRIALS = 4
 """Number of test points besides the start."""
@@ -68,3 +100,27 @@ def trial_points(parameters: Array, *groups: tuple[Array, Sequence[Variable]]) -
     near = (parameters * generator.uniform(0.95, 1.05, len(parameters)) for _ in range(_TRIALS))
     others = [(*(about(*group) for group in groups), each) for each in near]
     return [(*(values for values, _ in groups), parameters), *others]
+
+
+class MotionlessSystem(System):
+    """A system of first-order equations only."""
+
+    def residual(self, instant: SystemContext) -> Array:  # noqa: ARG002
+        """Return an empty vector: there are no coordinates."""
+        return np.zeros(0)
+
+    def closure(self, instant: SystemContext) -> Array:  # noqa: ARG002
+        """Return an empty vector: there are no loops."""
+        return np.zeros(0)
+
+    def integral_rates(self, instant: SystemContext) -> Array:  # noqa: ARG002
+        """Return an empty vector."""
+        return np.zeros(0)
+
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return empty vectors: there are no coordinates."""
+        return np.zeros(0), np.zeros(0)
+
+    def initial_integrals(self, instant: SystemContext) -> Array:  # noqa: ARG002
+        """Return an empty vector."""
+        return np.zeros(0)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.divide_and_conquer.corrections import Corrections, suitable_penalty
+from mbsfmu.divide_and_conquer.assembly import Corrections, suitable_penalty
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.capabilities import (
     ArticulatedDynamics,

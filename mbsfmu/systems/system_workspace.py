@@ -10,11 +10,19 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.modelling.fields import Array
-from mbsfmu.systems.code_form import Code, is_in_loops
 from mbsfmu.systems.expressions import PARTS, SystemExpressions
-from mbsfmu.systems.loop_equations import NEAR, LoopEquations, longest_lever_arm
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.systems.system import LoopsInUse, System, SystemContext, starts
+from mbsfmu.systems.system import (
+    NEAR,
+    Code,
+    LoopEquations,
+    LoopsInUse,
+    System,
+    SystemContext,
+    is_in_loops,
+    longest_lever_arm,
+    starts,
+)
 from mbsfmu.tracing.kept_traces import Traces
 from mbsfmu.tracing.tape.recorded_program import program_of, programs_in_sequence
 from mbsfmu.tracing.tape.recording import RecordedArray, Recorder

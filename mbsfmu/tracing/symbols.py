@@ -1,5 +1,7 @@
 """Symbols for NumPy code: the same equations run with numbers and are traced to CasADi.
 
+Symbols for NumPy code: the same equations run with numbers and are traced to CasADi.
+
 A `SymbolicArray` is an array of CasADi scalars that supports NumPy's functions. Arithmetic, `@`, stacking and indexing
 use NumPy's own loops over objects; purely numeric functions (`np.maximum`, `np.where`, comparisons, …) are mapped to
 CasADi's. CasADi removes zeros and ones, so that a planar mechanism has the operations of a planar one.
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -310,3 +312,81 @@ def expression(array: NDArray[Any] | float) -> ca.SX:
     columns = plain.reshape(len(plain), -1).T if plain.size else np.empty((1, 0), dtype=object)
     rows = ([each if type(each) is _SX else _SX(each) for each in column] for column in columns)
     return ca.horzcat(*(ca.vertcat(*row) for row in rows))
+
+
+_CUT = (ca.OP_FMAX, ca.OP_FMIN)
+
+
+def leaking(value: ca.SX, share: ca.SX) -> ca.SX | None:
+    """Return a vector with regularised max(a, b) and min(a, b), or None if it has neither.
+
+    A fraction ε of the difference passes: (a + b ± (1 − ε) |a − b|) / 2. With ε = 0 it is unchanged, with ε = 1 linear
+    in a and b; in between limits, dead zones, overlaps, valves and stops have a slope of at least ε / 2, independent of
+    units.
+
+    Parameters
+    ----------
+    value
+        The vector.
+    share
+        ε, between 0 and 1.
+    """
+    symbols = ca.symvar(value)
+    dense = ca.densify(value)
+    function = ca.Function("whole", symbols, [dense])
+    work: dict[int, ca.SX] = {}
+    result: list[ca.SX] = [ca.SX(0.0)] * dense.numel()
+    leaks = False
+    for place in range(function.n_instructions()):
+        operation = function.instruction_id(place)
+        given, into = function.instruction_input(place), function.instruction_output(place)
+        if operation == ca.OP_INPUT:
+            work[into[0]] = symbols[given[0]]
+        elif operation == ca.OP_CONST:
+            work[into[0]] = ca.SX(function.instruction_constant(place))
+        elif operation == ca.OP_OUTPUT:
+            result[into[1]] = work[given[0]]
+        elif operation in _CUT:
+            one, other = (work[each] for each in given)
+            rest = (1.0 - share) * ca.fabs(one - other)
+            work[into[0]] = 0.5 * (one + other + (rest if operation == ca.OP_FMAX else -rest))
+            leaks = True
+        elif len(given) == 1:
+            work[into[0]] = ca.SX.unary(operation, work[given[0]])
+        else:
+            work[into[0]] = ca.SX.binary(operation, work[given[0]], work[given[1]])
+    return ca.vertcat(*result) if leaks else None
+
+
+def is_linear(value: ca.SX, by: ca.SX) -> bool:
+    """Return whether values are structurally linear in a vector: sums of products with it, and terms free of it."""
+    function = ca.Function("value", [by], [value], {"allow_free": True})
+    degrees: dict[int, int] = {}
+    for index in range(function.n_instructions()):
+        operation, given = function.instruction_id(index), function.instruction_input(index)
+        if operation == ca.OP_OUTPUT:
+            if degrees[given[0]] > 1:
+                return False
+            continue
+        if operation in (ca.OP_CONST, ca.OP_PARAMETER, ca.OP_INPUT):
+            degree = int(operation == ca.OP_INPUT)
+        else:
+            degree = _degree(operation, [degrees[each] for each in given])
+        degrees[function.instruction_output(index)[0]] = degree
+    return True
+
+
+def _degree(operation: int, given: Sequence[int]) -> int:
+    """Return the degree of a vector in the result of an operation; 2 for nonlinear operations.
+
+    A step function has zero slopes and is not linear: only sums and products preserve linearity.
+    """
+    if operation in (ca.OP_ADD, ca.OP_SUB, ca.OP_NEG, ca.OP_TWICE, ca.OP_ASSIGN):
+        return max(given)
+    if operation == ca.OP_MUL:
+        return sum(given)
+    if operation == ca.OP_DIV and not given[1]:
+        return given[0]
+    if operation == ca.OP_IF_ELSE_ZERO and not given[0]:
+        return given[1]
+    return 2 if any(given) else 0

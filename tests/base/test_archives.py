@@ -21,7 +21,7 @@ UNPACKING = """
 import sys, tempfile
 from pathlib import Path
 tempfile.tempdir = sys.argv[1]
-from mbsfmu.base.scratch import remove_scratch, scratch_folder
+from mbsfmu.base.archives import remove_scratch, scratch_folder
 folder = scratch_folder()
 (folder / "big").write_text("x")
 print(folder, flush=True)

@@ -13,7 +13,7 @@ import pytest
 import mbsfmu
 from mbsfmu.base.files import WriteError, complete_file
 from mbsfmu.cli.output import write_json
-from mbsfmu.studies.journal import Journal
+from mbsfmu.studies.point_run import Journal
 from mbsfmu.view.report import write_report
 
 resource = pytest.importorskip("resource")

@@ -9,8 +9,8 @@ import pytest
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, Mechanism, Revolute, RigidBody, cosimulate
-from mbsfmu.base import kept_rows, times
-from mbsfmu.base.kept_rows import default_interval
+from mbsfmu.base import times
+from mbsfmu.base.times import default_interval
 
 
 def pendulum() -> CoupledModel:
@@ -25,7 +25,7 @@ def pendulum() -> CoupledModel:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 500 rows where nobody says how many."""
-    monkeypatch.setattr(kept_rows, "MOST_ROWS", 500.0)
+    monkeypatch.setattr(times, "MOST_ROWS", 500.0)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_interval_is_a_multiple_of_the_step(
     stop: float, columns: int, interval: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A million rows, and a quarter of the memory, here 1 TB: 12500 rows of 10 million columns."""
-    monkeypatch.setattr(kept_rows, "memory", lambda: 4e12)
+    monkeypatch.setattr(times, "memory", lambda: 4e12)
     assert default_interval("x", 0.0, stop, 1e-3, columns, "so") == pytest.approx(interval, rel=1e-12)
 
 
@@ -87,6 +87,6 @@ def test_short_memory_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> 
         raise MemoryError("Unable to allocate 9.66 GiB")
 
     simulation = pendulum().simulation()
-    monkeypatch.setattr("mbsfmu.simulation.runner.np.empty", refuse)
+    monkeypatch.setattr("mbsfmu.simulation.run_loop.np.empty", refuse)
     with pytest.raises(InputError, match=r"pendulum: the memory is too small .*9.66 GiB.*; --output-step"):
         simulation.run(0.1)

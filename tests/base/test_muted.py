@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from mbsfmu.base.muted import each_once
+from mbsfmu.base.repeated_warnings import each_once
 
 
 def test_each_sentence_is_told_once_and_to_every_handler(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ from test_losses_of_components import LAWS, OIL, pick
 
 from hydraulics import CircuitEquations, Component
 from hydraulics.boundaries import Source
-from mbsfmu.view.circuit.component_kinds import port_flows
+from mbsfmu.view.circuit.circuit_diagram import port_flows
 
 MADE = [each for each, _ in LAWS if not isinstance(each, Source)]
 """Sources hold their nodes: what flows there is what the others need."""

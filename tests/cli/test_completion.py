@@ -11,8 +11,7 @@ from click.shell_completion import ShellComplete
 from ended_calls import Ended
 
 import mbsfmu
-from mbsfmu.cli.commands import COMMANDS, cli
-from mbsfmu.cli.help_sections import EXPERT
+from mbsfmu.cli.commands import COMMANDS, EXPERT, cli
 from mbsfmu.formulations.formulation import FORMULATIONS
 
 

@@ -11,9 +11,8 @@ import click
 import pytest
 
 import mbsfmu
-from mbsfmu.cli.option_types import OF_FMUS, RUN
-from mbsfmu.comparison.comparison import Comparison
-from mbsfmu.comparison.comparison_options import ComparisonOptions
+from mbsfmu.cli.options import OF_FMUS, RUN
+from mbsfmu.comparison.comparison import Comparison, ComparisonOptions
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.studies.study_options import StudyOptions
 

@@ -14,7 +14,7 @@ from started import run_python
 
 import mbsfmu
 from mbsfmu import JointDrive, Mechanism, StepSignal
-from mbsfmu.io.ended_runs import RunError, RunInterrupted
+from mbsfmu.io.checkpoints import RunError, RunInterrupted
 
 
 def failing() -> mbsfmu.CoupledModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from cosim.coupled_pairs import Pair
 
-from mbsfmu.comparison.linear_coupling import LinearCoupling, LinearFmu
+from mbsfmu.comparison.recommendation import LinearCoupling, LinearFmu
 
 
 def linear(pair: Pair, *, interpolates: bool = True) -> LinearCoupling:

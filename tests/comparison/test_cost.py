@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mbsfmu.comparison import Run
-from mbsfmu.comparison.cost import observed_order, step_verdict, verdict
-from mbsfmu.comparison.coupled_runs import of_coupling
-from mbsfmu.comparison.tight import TightRun
-from mbsfmu.comparison.timing import cheapest_runs
+from mbsfmu.comparison.comparison_runs import of_coupling
+from mbsfmu.comparison.cost import cheapest_runs, observed_order, step_verdict, verdict
+from mbsfmu.comparison.reference_run import TightRun
 
 REFERENCE = {"cost": 0.5}
 

@@ -8,8 +8,7 @@ from comparison.linear_pairs import linear
 from cosim.coupled_pairs import force_and_velocity
 
 from mbsfmu.comparison.cost import rounded_down
-from mbsfmu.comparison.linear_coupling import LinearCoupling, LinearFmu
-from mbsfmu.comparison.recommendation import _Facts, _horizon, _search
+from mbsfmu.comparison.recommendation import LinearCoupling, LinearFmu, _Facts, _horizon, _search
 from mbsfmu.cosim.coupling.algorithms import parted
 
 STEP, STOP = 0.1, 1.0

@@ -15,9 +15,8 @@ from cosim.oscillator_theory import spectral_radius
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
-from mbsfmu.comparison.coupled_fmus import CoupledFmus
-from mbsfmu.comparison.linear_coupling import LinearCoupling, LinearFmu
-from mbsfmu.comparison.recommendation import _linear
+from mbsfmu.comparison.recommendation import LinearCoupling, LinearFmu, _linear
+from mbsfmu.comparison.run import CoupledFmus
 from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.native.native_package import export_native

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import mbsfmu
 from mbsfmu.comparison import StabilityLimit
-from mbsfmu.comparison.stability import CLOSE, stability_limit
+from mbsfmu.comparison.run import CLOSE, stability_limit
 
 
 @given(st.floats(1e-5, 10.0), st.lists(st.floats(1e-4, 1e-2), min_size=1, max_size=4))

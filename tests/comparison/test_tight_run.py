@@ -14,8 +14,8 @@ from scipy.linalg import expm
 import mbsfmu
 from mbsfmu import Array, CoupledModel, Mechanism, Numbers, Quantity, SampledBlock, StepSignal
 from mbsfmu.comparison import Comparison
-from mbsfmu.comparison.reference import ReferenceRun, load_reference
-from mbsfmu.comparison.tight import tight_run
+from mbsfmu.comparison.reference_run import tight_run
+from mbsfmu.comparison.run import ReferenceRun, load_reference
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.io.trajectory import Trajectory
@@ -193,7 +193,7 @@ def test_a_run_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_runs_that_do_not_agree_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs of an accuracy that takes more of them."""
-    monkeypatch.setattr("mbsfmu.comparison.tight._MOST_RUNS", 2)
+    monkeypatch.setattr("mbsfmu.comparison.reference_run._MOST_RUNS", 2)
     model = mbsfmu.models.four_bar("frictionless")
     tight = tight_run(model, "double-step", [0.01], 1e-3, monolithic_run(model, "double-step", 0.01, 1.06))
     assert tight.worst_uncertainty > 1e-5

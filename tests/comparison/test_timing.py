@@ -10,10 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 import mbsfmu
-from mbsfmu.comparison import Run, timing
-from mbsfmu.comparison.coupled_fmus import CoupledFmus
-from mbsfmu.comparison.run import Task, Timing, run_timed
-from mbsfmu.comparison.timing import LEAST, MOST, Repetitions, cheapest_runs, contenders, repeated_costs
+from mbsfmu.comparison import Run
+from mbsfmu.comparison.cost import LEAST, MOST, Repetitions, cheapest_runs, contenders, repeated_costs
+from mbsfmu.comparison.run import CoupledFmus, Task, Timing, run_timed
 
 
 class Machine:
@@ -44,8 +43,8 @@ class Machine:
 
 
 def repeat(machine: Machine, monkeypatch: pytest.MonkeyPatch, seconds: float = 1e3) -> list[Run]:
-    monkeypatch.setattr(timing, "run_timed", machine.run_timed)
-    monkeypatch.setattr(timing, "clock", machine)
+    monkeypatch.setattr("mbsfmu.comparison.cost.run_timed", machine.run_timed)
+    monkeypatch.setattr("mbsfmu.comparison.cost.clock", machine)
     tasks = [Task(CoupledFmus(Path()), Path(), None, "jacobi", step, 1.0) for step in machine.costs]
     costs = repeated_costs(Repetitions(tasks, seconds))
     return [
@@ -108,7 +107,7 @@ def test_nothing_is_cheapest_where_nothing_moves(monkeypatch: pytest.MonkeyPatch
     """The valve of the four-bar opens at 1 s. The monolithic run takes half a second by its clock."""
     readings = iter([10.0, 10.5])
     stopped = SimpleNamespace(process_time=lambda: next(readings))
-    monkeypatch.setattr(sys.modules["mbsfmu.comparison.model_comparison"], "clock", stopped)
+    monkeypatch.setattr(sys.modules["mbsfmu.comparison.comparison_runs"], "clock", stopped)
     model = mbsfmu.models.four_bar()
     made = mbsfmu.compare(model, steps=[2e-3, 1e-3], algorithms=["jacobi", "gauss-seidel"], stop=0.1, workers=1)
     assert made.verdict.startswith("Nothing moves: no output of the monolithic run changes up to 0.1 s, ")
@@ -127,7 +126,7 @@ def test_runs_that_may_be_the_cheapest_are_repeated(monkeypatch: pytest.MonkeyPa
         repeated.extend(repetitions.tasks)
         return [[1.0 + place, 1.0] for place in range(len(repetitions.tasks))]
 
-    monkeypatch.setattr(sys.modules["mbsfmu.comparison.coupled_runs"], "repeated_costs", found)
+    monkeypatch.setattr(sys.modules["mbsfmu.comparison.comparison_runs"], "repeated_costs", found)
     model = mbsfmu.models.four_bar("frictionless")
     algorithms = ["gauss-seidel", "gauss-seidel-linear"]
     made = mbsfmu.compare(model, steps=[2e-3, 1e-3], algorithms=algorithms, stop=1.02, accuracy=0.05, workers=1)

@@ -24,7 +24,7 @@ from mbsfmu import (
     Spherical,
 )
 from mbsfmu.models import bennett
-from mbsfmu.models.spatial import bennett_angle
+from mbsfmu.models.chains import bennett_angle
 from mbsfmu.simulation.run_result import Result
 
 STOP = 0.5

@@ -17,9 +17,8 @@ import mbsfmu
 from mbsfmu import CoupledJoint
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.comparison import Comparison
-from mbsfmu.comparison.coupled_fmus import CoupledFmus
-from mbsfmu.comparison.coupled_reference import SHARE
-from mbsfmu.comparison.internal_steps import InternalSteps, _is_step
+from mbsfmu.comparison.reference_run import SHARE, InternalSteps, _is_step
+from mbsfmu.comparison.run import CoupledFmus
 from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.cosim.ssp import write_ssp
 from mbsfmu.modelling.variables import Causality

@@ -16,8 +16,7 @@ import mbsfmu
 from hydraulics import DataError
 from mbsfmu import BoxShape, InputError, cosimulate
 from mbsfmu.cosim import Connection
-from mbsfmu.model.carried import Carried, joined, machine_of_fmus
-from mbsfmu.model.machine import Machine
+from mbsfmu.model.machine import Carried, Machine, joined, machine_of_fmus
 from mbsfmu.view.report import write_report
 
 Floats = NDArray[np.float64]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import mbsfmu
-from mbsfmu.base.alike import alike
 from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.repeated_warnings import alike
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.fmus.fmu_instance import logger

@@ -15,8 +15,7 @@ from fmpy.ssp.ssd import read_ssd
 import mbsfmu
 from mbsfmu import CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import Connection, read_ssp
-from mbsfmu.model.carried import Carried, followed_inside
-from mbsfmu.model.machine import Machine
+from mbsfmu.model.machine import Carried, Machine, followed_inside
 
 
 def test_package_is_valid_and_complete(four_bar_package: Path, tmp_path: Path) -> None:

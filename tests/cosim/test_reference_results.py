@@ -14,7 +14,7 @@ import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli import main
 from mbsfmu.exporting.reference_results import add_reference
-from mbsfmu.fmu.validation.reference_checks import FOLDER, MANIFEST
+from mbsfmu.fmu.validation import FOLDER, MANIFEST
 
 CSV = f"{FOLDER}/reference.csv"
 

@@ -11,11 +11,9 @@ import pytest
 
 import mbsfmu
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.comparison import coupled_reference
-from mbsfmu.comparison.coupled_fmus import CoupledFmus
-from mbsfmu.comparison.coupled_reference import CoupledReference, _Made, _Search
-from mbsfmu.comparison.internal_steps import InternalSteps
-from mbsfmu.comparison.reference import ReferenceRun
+from mbsfmu.comparison import reference_run
+from mbsfmu.comparison.reference_run import CoupledReference, InternalSteps, _CoupledRun, _Search
+from mbsfmu.comparison.run import CoupledFmus, ReferenceRun
 from mbsfmu.cosim import CosimulationError, CosimulationResult
 from mbsfmu.modelling.variables import Variable
 
@@ -42,7 +40,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[CoupledRefere
                 result=SimpleNamespace(time=np.array([0.0, 1.0])),
             )
 
-        def changes(_: object, now: _Made, last: _Made) -> dict[str, float]:
+        def changes(_: object, now: _CoupledRun, last: _CoupledRun) -> dict[str, float]:
             return {"y": abs(error(now.step) - error(last.step))}
 
         monkeypatch.setattr(_Search, "_make", made)
@@ -113,7 +111,7 @@ def test_the_first_algorithm_without_doubts_is_taken(monkeypatch: pytest.MonkeyP
         )
 
     monkeypatch.setattr(_Search, "run", run)
-    found, *_ = coupled_reference.coupled_reference(CoupledFmus([]), (0.1,), 1.0, 0.1, {}, InternalSteps())
+    found, *_ = reference_run.coupled_reference(CoupledFmus([]), (0.1,), 1.0, 0.1, {}, InternalSteps())
     assert found.algorithm == "gauss-seidel-linear"
     assert asked == ["newton-linear", "gauss-seidel-linear"]
 
@@ -126,7 +124,7 @@ def test_between_its_points_a_reference_is_a_line(steps: tuple[float, float], ch
         times = np.arange(round(1.0 / step) + 1) * step
         result = CosimulationResult(times, times[:, np.newaxis] ** 2, ("a.y",), ("m",))
         outputs = ReferenceRun.of(result, {"a.y": 1.0}, {"a.y": "a.y"})
-        runs.append(_Made(CoupledFmus([]), {}, step, result, outputs, 0.0))
+        runs.append(_CoupledRun(CoupledFmus([]), {}, step, result, outputs, 0.0))
     search = _Search(CoupledFmus([]), "newton", steps, 1.0, 0.1, {"a.y": Variable("y")}, InternalSteps())
     found = search._changes(*runs)
     assert found["a.y"] == pytest.approx(change, abs=1e-12)

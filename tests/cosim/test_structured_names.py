@@ -14,8 +14,7 @@ from cosim.linear_units import change_description
 from foreign_fmus import compiler
 
 from mbsfmu import Connection, cosimulate
-from mbsfmu.base.patterns import means
-from mbsfmu.base.written_names import names_between_commas, parted
+from mbsfmu.base.name_patterns import means, names_between_commas, parted
 from mbsfmu.cli.cosim import command as cosim
 from mbsfmu.cli.fit import command as fit
 from mbsfmu.cli.sweep import command as sweep

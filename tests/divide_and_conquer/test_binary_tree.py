@@ -13,8 +13,8 @@ from graphs import chain, graphs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, LevelEquations
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, BinaryTree, Link
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
 from mbsfmu.tracing.tape.recorded_program import Program, program_of
 from mbsfmu.tracing.tape.recording import Recorder
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from spatial import assembled
 
 import mbsfmu
+from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, LevelEquations
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.system import LoopsInUse

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 import mbsfmu
 from mbsfmu import InputError
+from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, Hung, LevelEquations, SequentialAssembly
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
-from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly
-from mbsfmu.equations.sections import sections
+from mbsfmu.equations.kinematics import sections
 from mbsfmu.tracing.workspace import RecordedFunction
 
 PARENTS = (-1, 0, 1, 0, 3, 3, -1, 2, 6)

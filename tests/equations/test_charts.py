@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from spatial import in_motion, random_tree
 
-from mbsfmu.equations.coordinate_charts import (
+from mbsfmu.equations.kinematics import (
     NO_TURN,
     ChartedMotion,
     angle_rates,

@@ -19,7 +19,7 @@ from mbsfmu import (
     Spherical,
     Universal,
 )
-from mbsfmu.model.force_context import BodyPoint
+from mbsfmu.model.force import BodyPoint
 from mbsfmu.parts.joints import Joint
 
 ENDS: dict[str, Any] = {"name": "joint", "parent": "ground.O", "child": "body.end"}

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from mbsfmu.equations.independent_rows import independent_rows, shortest_of_any_rank
-from mbsfmu.equations.linear import Floats, pivot_columns
+from mbsfmu.equations.linear import Floats, independent_rows, pivot_columns, shortest_of_any_rank
 from mbsfmu.initialization.closing_loops import OwnStarts, close_loops, onto_velocity_constraints
 from mbsfmu.model import Mechanism
 from mbsfmu.models import ladder

@@ -10,11 +10,11 @@ import pytest
 from spatial import random_tree as random_spatial_tree
 
 import mbsfmu
-from mbsfmu.equations.sections import GROUND, Piece, sections
+from mbsfmu.equations.kinematics import GROUND, Piece, sections
 from mbsfmu.model import Mechanism
-from mbsfmu.systems.code_form import Code
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import Code
 from mbsfmu.tracing.tape.memory_layout import Phase, layout
 from mbsfmu.tracing.tape.recorded_program import Program
 from mbsfmu.tracing.workspace import Floats, RecordedFunction
@@ -144,7 +144,7 @@ def test_what_threads_share_does_not_depend_on_what_others_do(
     mechanism: Mechanism, count: int, sequential: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # shared as in mechanisms that are a thousand times as large
-    for module in ("mbsfmu.tracing.tape.phases", "mbsfmu.tracing.tape.memory_layout"):
+    for module in ("mbsfmu.tracing.tape.schedule", "mbsfmu.tracing.tape.memory_layout"):
         monkeypatch.setattr(f"{module}.SHARED", 30)
     program = accelerations(functions(mechanism, count, sequential=sequential)).program
     assert any(phase.shared for phase in layout(program).phases)

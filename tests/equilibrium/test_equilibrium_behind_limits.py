@@ -28,11 +28,12 @@ from rest_machines import (
 
 from hydraulics import CheckValve, PressureSource, Throttle, closed_centre
 from mbsfmu import CoupledModel, Gain, Integrator, SimulationError
-from mbsfmu.equilibrium import continuation_strategies, search
-from mbsfmu.equilibrium.continuation_strategies import carried
+from mbsfmu.equilibrium import search
 from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, newton
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
-from mbsfmu.tracing.regularised_saturation import leaking
+from mbsfmu.equilibrium.initial_guess import fitted
+from mbsfmu.equilibrium.search import carried, nearest
+from mbsfmu.tracing.symbols import leaking
 from mbsfmu.tracing.workspace import Floats
 
 
@@ -133,15 +134,19 @@ def test_fixed_variables_are_led_from_where_nothing_holds_them(monkeypatch: pyte
 
     def near(equations: EquilibriumEquations, guess: Floats, *steps: int) -> StaticEquilibrium:
         rest = newton(equations, guess, *steps)
-        return rest if abs(equations.held[0].value - guess[0]) < 0.4 else replace(rest, residual=rest.residual + np.inf)
+        if not equations.held or abs(equations.held[0].value - guess[0]) < 0.4:
+            return rest
+        return replace(rest, residual=rest.residual + np.inf)
 
     def led(equations: EquilibriumEquations, guess: Floats) -> Iterator[StaticEquilibrium]:
+        monkeypatch.setattr(search, "nearest", nearest)  # without what is held, it is found
+        monkeypatch.setattr(search, "fitted", fitted)
         rest = carried(equations, guess)
         assert rest is not None
         yield rest
 
-    monkeypatch.setattr(continuation_strategies, "newton", near)
-    monkeypatch.setattr(continuation_strategies, "fitted", lambda _, guess: guess)  # else it begins where it is to end
+    monkeypatch.setattr(search, "newton", near)
+    monkeypatch.setattr(search, "fitted", lambda _, guess: guess)  # else it begins where it is to end
     monkeypatch.setattr(search, "nearest", near)
     monkeypatch.setattr(search, "other_ways", led)
     model = CoupledModel(name="bar", systems={"machine": chain([0.3], [1.0], [10.0])})

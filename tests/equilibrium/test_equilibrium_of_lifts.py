@@ -41,7 +41,7 @@ from mbsfmu import (
     SimulationError,
 )
 from mbsfmu.equilibrium import model_equilibrium
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
 
 ATMOSPHERE = 101325.0
 TORN = Oil(bulk_modulus=1.5e9, density=870.0, air_content=0.0)

@@ -25,7 +25,7 @@ from hydraulics import (
 )
 from mbsfmu import Actuator, Beam, CoupledModel, InputError, JointDrive, Mechanism, Prismatic, Revolute, RigidBody
 from mbsfmu.cli.equilibrium import command
-from mbsfmu.equilibrium.equilibrium_result import Equilibrium
+from mbsfmu.equilibrium.model_equilibrium import Equilibrium
 
 GRAVITY, ATMOSPHERE = 9.81, 101325.0
 LIQUID, WALL, HOSE_WALL, LINE = 1.5e9, 2e10, 1e9, 1e-3

@@ -36,8 +36,7 @@ from mbsfmu import (
     StepSignal,
 )
 from mbsfmu.equilibrium import damped_newton, search
-from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
-from mbsfmu.equilibrium.magnitudes_of_unknowns import magnitudes
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations, magnitudes
 from mbsfmu.tracing.workspace import Floats
 
 ROD_AREA = pi / 4.0 * 0.1**2

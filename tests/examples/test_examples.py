@@ -20,7 +20,7 @@ from started import run_python
 
 from mbsfmu import CoupledModel, models
 from mbsfmu.cli.found_models import find_model
-from mbsfmu.models.origin import ORIGIN
+from mbsfmu.models.chains import ORIGIN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.]*\d)")

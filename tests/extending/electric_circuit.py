@@ -8,12 +8,10 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from mbsfmu.model.icon_strokes import FLUID, FORCE, Stroke
-from mbsfmu.model.system_kinds import ModelConnections, SystemData
+from mbsfmu.model.system_kinds import FLUID, FORCE, ModelConnections, Stroke, SystemData
 from mbsfmu.modelling import Array, Data, DataError, Name, Parameter, Positive, Quantity, parameters_of
 from mbsfmu.modelling.variables import Causality
-from mbsfmu.systems.motionless_system import MotionlessSystem
-from mbsfmu.systems.part_variables import part_variable
+from mbsfmu.systems.part_variables import MotionlessSystem, part_variable
 from mbsfmu.systems.system import SystemContext, started, starting
 
 GROUND = "ground"

@@ -16,7 +16,7 @@ import mbsfmu
 from mbsfmu import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.stepping.stage_pattern import nonzero
-from mbsfmu.tracing.linear_solver import solution_operations, solved
+from mbsfmu.tracing.solved_equations import solution_operations, solved
 from mbsfmu.tracing.workspace import Floats
 
 

@@ -30,11 +30,9 @@ from mbsfmu import (
     turned_back,
     turns,
 )
-from mbsfmu.divide_and_conquer.joint_subspaces import across
-from mbsfmu.equations.frames import body_velocity
-from mbsfmu.equations.joint_coordinates import coordinate_at
-from mbsfmu.equations.joint_measurement import measure
-from mbsfmu.equations.rotation import perpendicular, unit
+from mbsfmu.divide_and_conquer.articulated_bodies import across
+from mbsfmu.equations.joint_coordinates import coordinate_at, measure
+from mbsfmu.equations.rotation import body_velocity, perpendicular, unit
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import LoopsInUse

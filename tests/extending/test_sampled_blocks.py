@@ -32,8 +32,8 @@ from mbsfmu import (
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.factory import make_simulation
-from mbsfmu.systems.block_system import BlockSystem
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
+from mbsfmu.systems.model_systems import BlockSystem
 
 LATE = 1.7e9
 """A start as of clocks that count from 1970, in s."""

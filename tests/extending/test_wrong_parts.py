@@ -44,7 +44,7 @@ from mbsfmu import (
 )
 from mbsfmu.modelling import DynamicPart, interpolated, tabulated
 from mbsfmu.modelling.kinds import is_built_in
-from mbsfmu.systems import circuit_system
+from mbsfmu.systems import model_systems
 
 
 class Lag(Block):
@@ -248,7 +248,7 @@ def test_built_in_components_pass(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.add(kind)
         return False
 
-    monkeypatch.setattr(circuit_system, "is_built_in", as_of_a_user)
+    monkeypatch.setattr(model_systems, "is_built_in", as_of_a_user)
     for model in (
         mbsfmu.models.four_bar(),
         CoupledModel(name="m", systems={"own": circuit(Volume(name="volume", node="A", volume=1e-3))}),

@@ -14,8 +14,7 @@ from model_exchange_fmus import describe_jumper
 
 import mbsfmu
 from mbsfmu.cli import main
-from mbsfmu.fmu.validation import Severity
-from mbsfmu.fmu.validation.findings import RULES
+from mbsfmu.fmu.validation import RULES, Severity
 
 PLATFORMS = {"feed_through": "linux64", "vectors": "x86_64-linux"}
 BUILD = "sources/buildDescription.xml"

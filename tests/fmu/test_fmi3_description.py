@@ -14,8 +14,7 @@ from lxml import etree
 import mbsfmu
 from mbsfmu import Causality, CoupledModel, Variable
 from mbsfmu.base.errors import InputError
-from mbsfmu.fmu.terminals import terminals
-from mbsfmu.fmu.vectors import Entry, entries
+from mbsfmu.fmu.description import Entry, entries, terminals
 from mbsfmu.native.native_package import export_native
 
 SCHEMAS = Path(fmpy.__file__).parent / "schema" / "fmi3"

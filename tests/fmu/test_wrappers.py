@@ -16,8 +16,8 @@ from lxml import etree
 import mbsfmu
 from mbsfmu import InputError
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.exporting import modelica_wrapper, simulink_wrapper
-from mbsfmu.exporting.wrapped_fmu import WrappedFmu, WrappedVariable
+from mbsfmu.exporting import wrappers
+from mbsfmu.exporting.wrappers import WrappedFmu, WrappedVariable
 from mbsfmu.modelling.variable_names import KEYWORDS, flat_name
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
@@ -246,8 +246,8 @@ def fmu_of(*parameters: WrappedVariable, file: str = "m.fmu") -> WrappedFmu:
 )
 def test_names_that_matlab_cannot_have_are_refused(names: list[str], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        simulink_wrapper.text(fmu_of(*map(variable, names)))
-    simulink_wrapper.text(fmu_of(*map(variable, ["x" * 55, "a.b", "a.c"])))
+        wrappers.simulink_text(fmu_of(*map(variable, names)))
+    wrappers.simulink_text(fmu_of(*map(variable, ["x" * 55, "a.b", "a.c"])))
 
 
 @pytest.mark.parametrize(
@@ -259,12 +259,12 @@ def test_names_that_matlab_cannot_have_are_refused(names: list[str], says: str) 
 )
 def test_names_that_modelica_cannot_have_are_refused(names: list[str], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        modelica_wrapper.text(fmu_of(*map(variable, names)))
+        wrappers.modelica_text(fmu_of(*map(variable, names)))
 
 
 def test_openmodelica_names_are_those_of_its_import() -> None:
     """Which replaces `.[] ,()` and nothing else."""
-    text = modelica_wrapper.text(fmu_of(variable("a.q[1,2]"), variable("der(a)")))
+    text = wrappers.modelica_text(fmu_of(variable("a.q[1,2]"), variable("der(a)")))
     for name in ("a_q_1_2_", "der_a_"):
         assert f"parameter Real {name}(" in text
 
@@ -273,7 +273,7 @@ def test_ports_are_on_the_sides_of_the_block_and_start_where_the_fmu_does() -> N
     """Two ports divide the height of 200 into halves, in whose middle they are."""
     inputs = (variable("u"), WrappedVariable("v", "V", "", False, None, -1.0, None))
     fmu = WrappedFmu("m.fmu", "m", "", True, True, True, 1e-3, inputs, (variable("y"),), ())
-    lines = [line.strip() for line in modelica_wrapper.text(fmu).splitlines()]
+    lines = [line.strip() for line in wrappers.modelica_text(fmu).splitlines()]
     places = {
         'RealInput u(unit = "m", start = 1.0) ""': (-120, 40),
         'RealInput v(unit = "V", min = -1.0) ""': (-120, -60),
@@ -285,7 +285,7 @@ def test_ports_are_on_the_sides_of_the_block_and_start_where_the_fmu_does() -> N
 
 
 def test_texts_and_the_name_of_the_imported_fmu_clash_with_nothing() -> None:
-    text = modelica_wrapper.text(fmu_of(variable("fmu", description='of "A\\B"')))
+    text = wrappers.modelica_text(fmu_of(variable("fmu", description='of "A\\B"')))
     assert "m_fmu fmu_2(fmi_CommunicationStepSize = 0.001, fmu = fmu);" in text
     stub = MODELICA + "block m_fmu parameter Real fmu; parameter Real fmi_CommunicationStepSize; end m_fmu;\n"
     model = rumoca.Session().loads(stub + text.removeprefix("within ;\n"), model="m.InDymola")
@@ -294,15 +294,15 @@ def test_texts_and_the_name_of_the_imported_fmu_clash_with_nothing() -> None:
 
 @pytest.mark.parametrize("stem", ["four-bar", "model", "Modelica", "2-links", "a" * 80, "_x", "end"])
 def test_files_have_legal_names(stem: str) -> None:
-    function = simulink_wrapper.file_name(stem).removesuffix(".m")
-    package = modelica_wrapper.file_name(stem).removesuffix(".mo")
+    function = wrappers.simulink_file_name(stem).removesuffix(".m")
+    package = wrappers.modelica_file_name(stem).removesuffix(".mo")
     for name in (function, package):
         assert re.fullmatch(r"[A-Za-z]\w*", name)
         assert name not in KEYWORDS
         assert len(name) <= 64
     assert len(function) <= 63
     assert package not in {"model", "Modelica"}
-    text = modelica_wrapper.text(fmu_of(file=f"{stem}.fmu"))
+    text = wrappers.modelica_text(fmu_of(file=f"{stem}.fmu"))
     assert not [each for each in rumoca.validate_source(text) if each.level == "error"]
     assert flat_name(stem) in package
 

@@ -11,8 +11,8 @@ import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.code_choice import FEW, faster_form, unrolled_is_faster
 from mbsfmu.simulation.run_options import RunKeywords
-from mbsfmu.systems.code_form import LARGE, Code
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import LARGE, Code
 from mbsfmu.tracing.kept_traces import Traces
 
 PAGE = Path(mbsfmu.__file__).parents[1] / "docs" / "studies" / "large-mechanisms.md"

@@ -13,9 +13,9 @@ from spatial import in_motion, random_tree
 import mbsfmu
 from mbsfmu import Beam, InputError, Mechanism, Revolute
 from mbsfmu.parts import Actuator, Cylindrical, JointSpringDamper, SpringDamper
-from mbsfmu.systems.code_form import LARGE, Code
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import LARGE, Code
 from mbsfmu.tracing.workspace import Floats, RecordedFunction
 
 VECTORS = ("outputs", "integral_rates", "reactions", "initial_momenta", "momentum_rates", "start")

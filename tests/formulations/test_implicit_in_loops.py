@@ -19,7 +19,7 @@ from mbsfmu import CoupledModel, LinearSignal, Mechanism
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.parts import AppliedForce, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.system import Code
 
 CRANE = Path(__file__).parents[2] / "examples" / "crane.py"
 STEP = 1e-3

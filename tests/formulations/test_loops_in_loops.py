@@ -13,12 +13,11 @@ from scipy.integrate import solve_ivp
 import mbsfmu
 from mbsfmu import Beam, CoupledModel, Mechanism, Revolute
 from mbsfmu.initialization.closing_loops import OwnStarts, close_loops, find_loop_equations, onto_velocity_constraints
-from mbsfmu.models.planar import LEANING
+from mbsfmu.models.chains import LEANING
 from mbsfmu.parts import JointSpringDamper
-from mbsfmu.systems.code_form import Code
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import chosen_rows
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import Code, chosen_rows
 from mbsfmu.tracing.workspace import Floats, RecordedFunction
 
 GRAVITY = 9.81

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu.initialization import assembly
+from mbsfmu.initialization import initialization
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
@@ -17,13 +17,13 @@ from mbsfmu.tracing.workspace import Floats
 def assembled(monkeypatch: pytest.MonkeyPatch) -> list[Floats]:
     """Where mechanisms were assembled from."""
     guesses: list[Floats] = []
-    close = assembly.close_loops
+    close = initialization.close_loops
 
     def noted(functions: Any, guess: Floats, *others: Any) -> Any:
         guesses.append(guess)
         return close(functions, guess, *others)
 
-    monkeypatch.setattr(assembly, "close_loops", noted)
+    monkeypatch.setattr(initialization, "close_loops", noted)
     return guesses
 
 

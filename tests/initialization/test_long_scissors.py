@@ -11,12 +11,11 @@ import pytest
 
 from mbsfmu import CoupledModel, Mechanism, Prismatic, Revolute, RigidBody, along
 from mbsfmu.initialization.closing_loops import find_loop_equations
-from mbsfmu.simulation.change_points import RankWatch
+from mbsfmu.simulation.run_loop import RankWatch
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import NEAR
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import starts
+from mbsfmu.systems.system import NEAR, starts
 from mbsfmu.tracing.workspace import Floats
 
 STAGES, LEANING = 22, 0.7

@@ -30,7 +30,7 @@ from turning import turned_model
 from mbsfmu import CoupledModel
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.models import bennett, slewing_four_bar
-from mbsfmu.models.spatial import bennett_angle
+from mbsfmu.models.chains import bennett_angle
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.stepping.iteration import NewtonTolerances
 

@@ -15,7 +15,7 @@ from slewing import closed_angles
 import mbsfmu
 from mbsfmu import Beam, CoupledModel, Mechanism, Revolute
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.initialization.independent_coordinates import Partition, choose
+from mbsfmu.initialization.coordinates import Partition, choose
 from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.simulation.simulation import Simulation
 

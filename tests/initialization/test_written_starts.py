@@ -30,7 +30,7 @@ from mbsfmu import (
     Universal,
 )
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.model.constraint import Constraint
+from mbsfmu.model.joint import Constraint
 
 COUPLINGS: dict[str, Constraint] = {
     "gear": Gear(name="g", driving="a", driven="b", ratio=2.0),

@@ -12,7 +12,7 @@ from mbsfmu.analysis.experiments import read_experiment
 from mbsfmu.cosim.runs.scenario import read_scenario
 from mbsfmu.io.signals import PolynomialSignal, StepSignal, read_signal
 from mbsfmu.modelling.variables import Causality, Variable
-from mbsfmu.studies.samples import read_samples
+from mbsfmu.studies.points import read_samples
 
 SAME = {
     "plain": "time,force [kN],a\n0,1.5,1\n1,3.5,2\n",

@@ -19,7 +19,7 @@ from scipy.io import loadmat, savemat
 import mbsfmu
 from mbsfmu import InputError, Trajectory
 from mbsfmu.io.formats import Table, TableFormat, read_table, suffixes, write_table
-from mbsfmu.io.formats.matlab_format import legal_names
+from mbsfmu.io.formats.binary_formats import legal_names
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.simulation.run_result import Result
 

@@ -17,8 +17,8 @@ from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.runs.load_fmus import source_overview
 from mbsfmu.fmu.validation import validate
+from mbsfmu.io.checkpoints import read_saved, write_saved
 from mbsfmu.io.formats import suffixes
-from mbsfmu.io.saved_files import read_saved, write_saved
 from mbsfmu.io.signals import read_signals
 from mbsfmu.modelling.data import DataError
 from mbsfmu.urdf.importing import mechanism_from_urdf

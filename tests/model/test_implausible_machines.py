@@ -22,7 +22,7 @@ from mbsfmu import (
     RigidBody,
 )
 from mbsfmu.coupled.model_overview import overview
-from mbsfmu.model.remarks import model_remarks
+from mbsfmu.model.machine import model_remarks
 
 
 def boom(angle: float = -0.4, mass: float = 100.0, inertia: float = 5.0, **changes: Any) -> CoupledModel:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import Beam, DataError, RigidBody
-from mbsfmu.model.inertia import ALLOWED, REGULAR, missing_in
+from mbsfmu.model.body import ALLOWED, REGULAR, missing_in
 
 
 def elements(tensor: np.ndarray) -> list[float]:

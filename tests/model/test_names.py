@@ -10,8 +10,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.model import Beam, Cuboid, Mechanism, RigidBody, body
-from mbsfmu.model.force import Force, JointLoad
-from mbsfmu.model.force_context import ForceContext
+from mbsfmu.model.force import Force, ForceContext, JointLoad
 from mbsfmu.model.reference_types import JointReference, PointReference
 from mbsfmu.modelling import DataError
 from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, SpringDamper, Universal

@@ -31,7 +31,7 @@ from mbsfmu import (
     StepSignal,
 )
 from mbsfmu.cli.linearize import _varied
-from mbsfmu.model import shape
+from mbsfmu.model import body
 from mbsfmu.model.mechanism import read_json
 from mbsfmu.modelling.data import Data
 from mbsfmu.modelling.measured_numbers import number_in
@@ -96,7 +96,7 @@ def test_every_number_of_a_part_takes_texts() -> None:
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()
-        if kind.__module__.startswith(parts) and not (issubclass(kind, Block) or kind.__module__ == shape.__name__):
+        if kind.__module__.startswith(parts) and not (issubclass(kind, Block) or kind.__module__ == body.__name__):
             for name, field in kind.model_fields.items():
                 if "float" in str(field.annotation) and kind.unit_of(name) is None and name not in directions:
                     found.add(f"{kind.__name__}.{name}")

@@ -17,10 +17,9 @@ from mbsfmu.initialization.closing_loops import OwnStarts, close_loops
 from mbsfmu.native.c_sources import UNIT
 from mbsfmu.parts import Actuator
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.systems.code_form import Code
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import starts
+from mbsfmu.systems.system import Code, starts
 
 GRAVITY, BOOM, LINK, LOAD = 9.81, 900.0, 12.0, 1500.0
 FOOT, LUG, CENTRE, TIP = np.array([0.6, -1.6]), 3.0, 5.0, 11.0

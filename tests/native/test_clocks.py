@@ -20,7 +20,7 @@ from sampled_control import OFFSET, SAMPLE, controlled, discrete
 
 import mbsfmu
 from mbsfmu import InputError
-from mbsfmu.fmu.clocks import ClockVariable, clock_variables
+from mbsfmu.fmu.description import ClockVariable, clock_variables
 from mbsfmu.systems.system import Sampling
 
 STEP, STOP = 1e-3, 0.5

@@ -12,7 +12,7 @@ from counts import assert_alike
 import mbsfmu
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.io.ended_runs import RunError, RunInterrupted
+from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal, LinearSignal, StepSignal
 from mbsfmu.native.loop import CompiledRunner
 

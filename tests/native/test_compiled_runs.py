@@ -13,7 +13,7 @@ from mechanisms import slider_crank
 
 import mbsfmu
 from mbsfmu.compiling.compiler import SWITCH
-from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
 

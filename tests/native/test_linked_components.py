@@ -12,10 +12,10 @@ import pytest
 from foreign_fmus import compiler
 
 from mbsfmu import InputError
-from mbsfmu.exporting import linked_components
-from mbsfmu.exporting.linked_components import linked_sources, single_source_of
+from mbsfmu.exporting import coupled_tables
+from mbsfmu.exporting.coupled_tables import linked_sources, single_source_of
 
-_RUNTIME = Path(linked_components.__file__).parent / "coupled_runtime"
+_RUNTIME = Path(coupled_tables.__file__).parent / "coupled_runtime"
 _KINDS = {2: ("Real", "Integer", "Boolean", "String"), 3: ("Float64", "Float32", "Int8", "UInt64", "Boolean", "String")}
 _PROGRAM = """
 #include <stdio.h>
@@ -39,7 +39,7 @@ int main(void) {
 
 def component(fmi: int, value: int) -> str:
     """C source of a component, whose functions all return a number; it has its own prefix, as those of FMUs."""
-    names = linked_components._FUNCTIONS[fmi]
+    names = coupled_tables._FUNCTIONS[fmi]
     lines = [
         f"#define PASTE_(a, b) a##b\n#define PASTE(a, b) PASTE_(a, b)\nstatic int value_(void) {{ return {value}; }}"
     ]

@@ -17,7 +17,7 @@ from mbsfmu.native import traced_code
 from mbsfmu.native.c_sources import lane_width_source
 from mbsfmu.native.operations import Operations, operations_header
 from mbsfmu.native.processor import Vectors, vectors_of_this_machine
-from mbsfmu.tracing.linear_solver import solved
+from mbsfmu.tracing.solved_equations import solved
 from mbsfmu.tracing.workspace import Floats, TracedFunction, Workspace
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")

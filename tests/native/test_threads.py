@@ -24,7 +24,7 @@ import mbsfmu.native
 from mbsfmu import InputError
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.native.program_code import program_code
-from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.system import Code
 from mbsfmu.tracing.kernels import in_section, kernel
 from mbsfmu.tracing.tape.memory_layout import layout
 from mbsfmu.tracing.tape.recorded_program import Program, program_of

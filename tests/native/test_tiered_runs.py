@@ -21,9 +21,8 @@ from mbsfmu.native import compiled, loop
 from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.tiered import Spent, TieredRunner
-from mbsfmu.simulation.run_loop import RunLoop
+from mbsfmu.simulation.run_loop import Recording, RunLoop
 from mbsfmu.simulation.run_result import Result
-from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism
 from mbsfmu.parts import AppliedForce
-from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.system import Code
 
 READ = [
     "link_1.angle",

@@ -28,7 +28,7 @@ PACKAGES = {
 """What users import from …"""
 KINDS_OF_SYSTEMS = {
     *("mbsfmu.model.system_kinds", "mbsfmu.modelling", "mbsfmu.modelling.variables"),
-    *("mbsfmu.systems.motionless_system", "mbsfmu.systems.part_variables", "mbsfmu.systems.system"),
+    *("mbsfmu.systems.part_variables", "mbsfmu.systems.part_variables", "mbsfmu.systems.system"),
 }
 """… and for a kind of systems of their own."""
 REACHABLE = {

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from mbsfmu import CoupledModel, DataError, Mechanism
-from mbsfmu.equations.closure_equations import Separation
+from mbsfmu.equations.constraints import Separation
 from mbsfmu.model import RigidBody
 from mbsfmu.parts import Distance, Free, PointOnLine, PointOnPlane, Revolute
-from mbsfmu.systems.checks.joint_checks import _check_rates
+from mbsfmu.systems.checks import _check_rates
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 G, LENGTH, TILT, SLOPE = 9.81, 0.8, 0.6, 0.4

@@ -41,7 +41,7 @@ from mbsfmu.parts import (
     Spherical,
     Universal,
 )
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.model_systems import systems_of, traced_content
 

@@ -18,8 +18,7 @@ from driven_crank import START, driven_crank
 import mbsfmu
 from mbsfmu import Checkpoint, InputError
 from mbsfmu.io import checkpoints
-from mbsfmu.io.ended_runs import RunInterrupted
-from mbsfmu.io.saved_files import read_saved
+from mbsfmu.io.checkpoints import RunInterrupted, read_saved
 
 RUN = """
 import sys, mbsfmu

@@ -19,8 +19,8 @@ from mbsfmu import (
 )
 from mbsfmu.modelling.ranges import percent
 from mbsfmu.models import BUILT_IN, built_in
-from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.run_result import Result
+from mbsfmu.simulation.watches import EnergyWatch
 
 NOT_RESOLVED = "the motion or the power of loads is not resolved"
 COARSE = 1e-3

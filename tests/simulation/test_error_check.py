@@ -19,11 +19,10 @@ import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, RigidBody, Spherical
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, SAME_STEPS
-from mbsfmu.io.ended_runs import RunError, RunInterrupted
+from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.models import built_in
-from mbsfmu.simulation.run_loop import RunLoop
+from mbsfmu.simulation.run_loop import Interpreter, Recording, RunLoop
 from mbsfmu.simulation.run_result import Result
-from mbsfmu.simulation.runner import Interpreter, Recording
 
 SOLVERS: list[tuple[str, str, dict[str, Any]]] = [
     ("rodas5p", "double-step", {"relative_tolerance": 1e-5}),

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import CoupledModel, JointSpringDamper, Mechanism, Prismatic, RigidBody, SimulationError, Spherical
-from mbsfmu.model.force import Force, JointLoad
-from mbsfmu.model.force_context import ForceContext
+from mbsfmu.model.force import Force, ForceContext, JointLoad
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.reference_types import JointReference
 from mbsfmu.modelling import Array

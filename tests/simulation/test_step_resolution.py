@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mbsfmu import CoupledModel, JointSpringDamper, Mechanism, Revolute, RigidBody
 from mbsfmu.modelling.variables import Variable
-from mbsfmu.simulation.step_resolution import roughness
+from mbsfmu.simulation.watches import roughness
 
 STEP = 1e-3
 ACCELERATION = Variable("crank.angular_acceleration", unit="rad/s2")

@@ -11,8 +11,8 @@ import pytest
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.executors import InlineExecutor
+from mbsfmu.studies.parameter_sweep import run_points
 from mbsfmu.studies.points import StudyPoint, make_points
-from mbsfmu.studies.run_points import run_points
 
 POINTS = make_points({"a": [float(value) for value in range(12)]}, {}, {})
 

@@ -11,7 +11,7 @@ from scipy import stats
 import mbsfmu
 from mbsfmu import InputError
 from mbsfmu.studies import Distribution, draw, read_samples
-from mbsfmu.studies.samples import METHODS
+from mbsfmu.studies.points import METHODS
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -19,7 +19,7 @@ from mbsfmu import InputError
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.cli import main
 from mbsfmu.studies import OpenStudy, StudyOptions, StudyResult, draw
-from mbsfmu.studies.sobol_indices import saltelli_shares, sobol_indices
+from mbsfmu.studies.points import saltelli_shares, sobol_indices
 
 pytest.importorskip("SALib")
 FILE = Path(__file__).with_name("ishigami.py")

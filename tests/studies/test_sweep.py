@@ -20,7 +20,7 @@ import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.studies import model_subject, point_run, rows
+from mbsfmu.studies import point_run, subject
 
 MASSES = [150.0, 300.0]
 STOP = 1.2
@@ -38,7 +38,7 @@ def pendulum() -> mbsfmu.CoupledModel:
 
 def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel, monkeypatch: pytest.MonkeyPatch) -> None:
     # Points run one by one, whether the code of an ensemble is kept or not.
-    monkeypatch.setattr(model_subject, "grouped", lambda _model, points, _stop: [(each,) for each in points])
+    monkeypatch.setattr(subject, "grouped", lambda _model, points, _stop: [(each,) for each in points])
     found = mbsfmu.sweep(pendulum, {"link_1.mass": MASSES}, settings={"step": [2e-3, 1e-3]}, stop=STOP, workers=2)
     np.testing.assert_array_equal(found["final.mechanism.link_1.angle"], found["final.link_1.angle"])
     table = found.to_arrow()
@@ -120,7 +120,7 @@ def test_processor_time_is_that_of_the_run(
 
         monkeypatch.setattr(owner, name, timing)
 
-    timed(*((rows, "cosimulate") if coupled else (Simulation, "run")), "run")
+    timed(*((point_run, "cosimulate") if coupled else (Simulation, "run")), "run")
     timed(mbsfmu.CoupledModel, "simulation", "made")
     # Points run one by one, whether the code of an ensemble is kept or not.
     monkeypatch.setattr(point_run.Study, "_in_ensemble", lambda *_: {})

@@ -15,9 +15,9 @@ from mortal import MORTAL
 
 import mbsfmu
 from mbsfmu.base.executors import InlineExecutor
-from mbsfmu.base.kept_warnings import KeptWarnings
+from mbsfmu.base.repeated_warnings import KeptWarnings
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.studies import ensembles, point_run
+from mbsfmu.studies import point_run
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 STOP = 0.4
@@ -27,7 +27,7 @@ RODS = [0.03, 0.04, 0.09, 0.05, -1.0, 0.045]
 
 @pytest.fixture(autouse=True)
 def compiled_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ensembles, "LEAST_STEPS", 0.0)
+    monkeypatch.setattr(point_run, "LEAST_STEPS", 0.0)
 
 
 @pytest.fixture
@@ -121,9 +121,9 @@ def test_other_settings_run_alone(single_runs: list[Any], settings: dict[str, li
 
 
 def test_nothing_is_compiled_for_few_points(monkeypatch: pytest.MonkeyPatch, single_runs: list[Any]) -> None:
-    monkeypatch.setattr(ensembles, "LEAST_STEPS", 1e9)
-    monkeypatch.setattr(ensembles, "kept_ensemble_library", lambda *_, **__: None)
-    monkeypatch.setattr(ensembles, "ensemble_library", None)
+    monkeypatch.setattr(point_run, "LEAST_STEPS", 1e9)
+    monkeypatch.setattr(point_run, "kept_ensemble_library", lambda *_, **__: None)
+    monkeypatch.setattr(point_run, "ensemble_library", None)
     settings = {"step": [1e-3]}
     options: dict[str, Any] = {"settings": settings, "stop": 0.05, "executor": InlineExecutor()}
     mbsfmu.sweep(mbsfmu.models.pendulum(1), {"link_1.mass": [1.0, 2.0]}, **options)
@@ -144,7 +144,7 @@ def test_tasks_are_no_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch, si
     mbsfmu.sweep(model, {"link_1.mass": masses}, **options)
     assert sizes == [16, 4]
     columns = len(model.simulation(step=1e-3).continuous)
-    monkeypatch.setattr(ensembles, "_ROOM", 3 * 51 * 8 * columns)
+    monkeypatch.setattr(point_run, "_ROOM", 3 * 51 * 8 * columns)
     sizes.clear()
     mbsfmu.sweep(model, {"link_1.mass": masses[:6]}, **options)
     assert sizes == [3, 3]

@@ -11,16 +11,15 @@ from spatial import random_tree
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, Mechanism
-from mbsfmu.divide_and_conquer.corrections import suitable_penalty
+from mbsfmu.divide_and_conquer.assembly import suitable_penalty
 from mbsfmu.formulations.code_options import Assembly
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.systems.code_form import Code
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import starts
+from mbsfmu.systems.system import Code, starts
 from mbsfmu.tracing.workspace import Floats, RecordedFunction
 
 TREE = "tree"

@@ -8,9 +8,9 @@ from spatial import random_tree
 from systems.test_coupled_connections import Slider
 
 import mbsfmu
-from mbsfmu.equations.coordinate_charts import NO_TURN
+from mbsfmu.equations.kinematics import NO_TURN
 from mbsfmu.systems.capabilities import ConstraintCorrections, require_capability
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import SIZES, LoopsInUse, System, SystemContext, starts

@@ -8,7 +8,7 @@ from cosim.linear_units import LinearSystem
 
 from mbsfmu.modelling import DataError
 from mbsfmu.modelling.variables import Causality, Variability, Variable
-from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.concatenated_system import CoupledSystem
 
 
 def integrator(name: str, unit: str) -> LinearSystem:

@@ -9,10 +9,9 @@ from scipy.spatial.transform import Rotation
 
 from mbsfmu import Mechanism, Revolute, RigidBody, Spherical
 from mbsfmu.model.joint import Joint
-from mbsfmu.systems.code_form import LARGE, Code
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import starts
+from mbsfmu.systems.system import LARGE, Code, starts
 
 AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 

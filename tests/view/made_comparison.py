@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbsfmu.comparison import Comparison, Run
-from mbsfmu.comparison.curves import RunCurves
-from mbsfmu.comparison.tight import TightRun
+from mbsfmu.comparison.reference_run import TightRun
+from mbsfmu.comparison.run import RunCurves
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.view.plots.curve import Curve
+from mbsfmu.view.plots.plot import Curve
 
 TIMES = np.array([0.0, 0.5, 1.0])
 MONOLITHIC = {"crank.angle": np.array([0.0, 1.0, 2.0]), "cylinder.length": np.array([1.0, 1.5, 1.2])}

@@ -11,7 +11,7 @@ from chromium import Chromium
 
 import mbsfmu
 from mbsfmu import Trajectory
-from mbsfmu.view.report.signal_plots import main_signals
+from mbsfmu.view.report.report_sections import main_signals
 
 CHOSEN = "document.querySelector('.plot-chosen').chosen"
 SCENE = "document.querySelector('.mbsfmu-scene').scene"

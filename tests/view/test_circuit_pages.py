@@ -19,8 +19,7 @@ from hydraulics import Circuit, Cylinder, FlowSource, Oil, PressureSource, Relie
 from mbsfmu import CoupledModel, LinearSignal
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams, levels
-from mbsfmu.view.circuit.circuit_element import circuit_elements
+from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams, circuit_elements, levels
 from mbsfmu.view.pages.page import write_page
 
 MACHINES = ("four-bar", "crane", "press", "excavator")

@@ -12,8 +12,8 @@ from made_comparison import ERRORS, STEP_ERROR, UNITS, made_comparison, made_run
 from pages import Page, plain, report_of
 
 from mbsfmu.comparison import Comparison, StabilityLimit
-from mbsfmu.comparison.curves import RunCurves
-from mbsfmu.comparison.tight import TightRun
+from mbsfmu.comparison.reference_run import TightRun
+from mbsfmu.comparison.run import RunCurves
 from mbsfmu.view.report import Circumstances
 
 EVIL = '</script><script>alert("1 & 2")</script><!-- \' \u2028 \N{CYRILLIC SMALL LETTER YA}'

@@ -26,7 +26,7 @@ from mbsfmu import (
     SphereShape,
     SpringDamper,
 )
-from mbsfmu.view.scene.tessellation import Triangles, coil, tessellated
+from mbsfmu.view.scene.gltf import Triangles, coil, tessellated
 
 PLACED = {"position": (0.0, 0.0, 0.0), "quaternion": (0.0, 0.0, 0.0, 1.0)}
 HOOK = ((0.0, 0.0), (3.0, 0.0), (3.0, 2.0), (2.0, 2.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (0.0, 2.0))

@@ -12,8 +12,7 @@ from chromium import Chromium
 
 from mbsfmu.base.physical_units import DISPLAY_UNITS
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.view.plots.curve import Curve, Kind
-from mbsfmu.view.plots.plot import Axis, Panel, Plot
+from mbsfmu.view.plots.plot import Axis, Curve, Kind, Panel, Plot
 
 EVIL = "</script><script>window.broken = 1</script><!-- '\"& \N{CYRILLIC SMALL LETTER YA}"
 RANGE = "mbsfmuPlots.panels.map((each) => [each.plot.scales.x.min, each.plot.scales.x.max])"

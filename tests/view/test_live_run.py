@@ -24,7 +24,7 @@ from accessibility import findings
 from chromium import Chromium
 
 import mbsfmu
-from mbsfmu.view.live import live_session
+from mbsfmu.view.live import live_server
 from mbsfmu.view.live.live_run import LiveRun
 from mbsfmu.view.live.live_server import HOST, Messages, serve
 
@@ -296,7 +296,7 @@ def test_python_of_the_guide_runs(package: Path, tmp_path: Path, monkeypatch: py
     (tmp_path / "out").symlink_to(package.parent)
     monkeypatch.chdir(tmp_path)
     served: list[str] = []
-    monkeypatch.setattr(live_session, "serve", lambda run, page, *_, **__: served.append(page()))
+    monkeypatch.setattr(live_server, "serve", lambda run, page, *_, **__: served.append(page()))
     exec(code, {})  # the guide is ours
     assert COMMAND in served[0]
     assert "connect-src 'self'" in served[0]

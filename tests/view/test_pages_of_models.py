@@ -15,7 +15,7 @@ from pages import Page, plain
 import mbsfmu
 from mbsfmu import CoupledModel, JointDrive, Mechanism, PidController, Prismatic, RigidBody
 from mbsfmu.cli.commands import main
-from mbsfmu.comparison import timing
+from mbsfmu.comparison import cost
 
 ROOT = Path(__file__).parents[2]
 OWN = {
@@ -40,7 +40,7 @@ Call = Callable[..., None]
 def call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Call]:
     """A command in this process and a folder of its own; nothing is compiled."""
     monkeypatch.setenv("MBSFMU_COMPILED", "0")
-    monkeypatch.setattr(timing, "MOST", 1)  # repetitions of runs, each of which loads its units
+    monkeypatch.setattr(cost, "MOST", 1)  # repetitions of runs, each of which loads its units
     monkeypatch.chdir(tmp_path)
     logger = logging.getLogger("mbsfmu")
     before = list(logger.handlers), logger.level

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.view.plots.curve import Curve, Kind, extremes, packed, packed_indices
-from mbsfmu.view.plots.plot import Panel, Plot
+from mbsfmu.view.plots.plot import Curve, Kind, Panel, Plot, extremes, packed, packed_indices
 
 EVIL = "</script><script>alert(1)</script>'\"&\u2028\N{CYRILLIC SMALL LETTER YA}"
 

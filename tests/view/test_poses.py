@@ -26,9 +26,9 @@ from mbsfmu import (
     SpringDamper,
     Trajectory,
 )
-from mbsfmu.comparison.curves import RunCurves
+from mbsfmu.comparison.run import RunCurves
 from mbsfmu.models import four_bar, pendulum
-from mbsfmu.view.plots.curve import Curve
+from mbsfmu.view.plots.plot import Curve
 
 Floats = NDArray[np.float64]
 FINE = 1e-6  # of poses, whose numbers are of four bytes

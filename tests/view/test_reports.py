@@ -16,7 +16,7 @@ from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.simulation.run_result import Result
-from mbsfmu.view.report import Circumstances, circumstances
+from mbsfmu.view.report import Circumstances, report_sections
 
 EVIL = "</script><script>alert(1)</script><!-- '\"&"
 
@@ -173,14 +173,14 @@ def test_a_study_of_which_every_point_failed_has_a_page(tmp_path: Path) -> None:
 def test_provenance_names_no_folder_user_or_machine(tmp_path: Path) -> None:
     files = ["/home/ann/secret/machine.py:factory", "--set", "parts=/data/x.csv:a", "-o", "C:\\Users\\ann\\x.parquet"]
     others = ["--scheduler", "tcp://ann-desk:8786", "--vary", "boom.mass=1:2:3"]
-    call = circumstances.command_line(["sweep", *files, *others])
+    call = report_sections.command_line(["sweep", *files, *others])
     assert call == (
         "mbsfmu sweep machine.py:factory --set parts=x.csv:a -o x.parquet --scheduler ... --vary boom.mass=1:2:3"
     )
     text = report_of(made_result(), tmp_path, Circumstances(call)).text
     assert call in text
-    assert platform.node() not in circumstances.machine()
-    assert getpass.getuser() not in circumstances.machine()
+    assert platform.node() not in report_sections.machine()
+    assert getpass.getuser() not in report_sections.machine()
     assert f"mbsfmu {mbsfmu.__version__}" in text
     assert f"Python {platform.python_version()}" in text
     assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", text)

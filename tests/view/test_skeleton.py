@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 from markupsafe import Markup, escape
 
-from mbsfmu.view.pages.element import HtmlElement, data_block
-from mbsfmu.view.pages.page import filled, page, write_page
-from mbsfmu.view.pages.page_files import text_of
+from mbsfmu.view.pages.page import HtmlElement, data_block, filled, page, text_of, write_page
 
 HOME = Path(str(files("mbsfmu.view")))
 ASSETS = HOME / "assets"

@@ -11,10 +11,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.written_names import parted
+from mbsfmu.base.name_patterns import parted
 from mbsfmu.cosim.fmus.fmu_instance import Instance
-from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, in_unit
-from mbsfmu.io.smooth_signals import PolynomialSignal
+from mbsfmu.io.signals import LinearSignal, PolynomialSignal, SineSignal, StepSignal, in_unit
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
@@ -375,7 +374,7 @@ def undriven_inputs(
 def _followed_inside(carried: str | None, inputs: Collection[str]) -> set[str]:
     if carried is None:
         return set()
-    from mbsfmu.model.carried import followed_inside  # noqa: PLC0415 - loads the data of models
+    from mbsfmu.model.machine import followed_inside  # noqa: PLC0415 - loads the data of models
 
     return followed_inside(carried, inputs)
 

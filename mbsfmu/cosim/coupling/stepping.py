@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.written_names import names_between_commas
+from mbsfmu.base.name_patterns import names_between_commas
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.graph import Connection

@@ -13,10 +13,9 @@ import fmpy
 from fmpy.model_description import Unknown
 from lxml import etree
 
-from mbsfmu.base.archives import opened_archive, unpack
+from mbsfmu.base.archives import opened_archive, remove_scratch, scratch_folder, unpack
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import CARRIED, reason
-from mbsfmu.base.scratch import remove_scratch, scratch_folder
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.cosim.fmus.variable_descriptions import described_with, structural_values, structured_names
 from mbsfmu.cosim.fmus.wine.bridge import WINDOWS, bridge, why_not_bridged

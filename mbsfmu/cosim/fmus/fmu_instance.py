@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.base.alike import alike, how_many
 from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.repeated_warnings import alike, how_many
 from mbsfmu.base.times import NEIGHBOURS, resolution
 from mbsfmu.cosim.compiled.library import Clock, MakeStep, PortTable, SavedState, compiled_library, exchange_function
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement

@@ -57,9 +57,8 @@ from mbsfmu.cosim.runs.run_recorder import (
 )
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, check_serialization, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
-from mbsfmu.io.checkpoints import PARTS, Checkpoint, CheckpointFile
+from mbsfmu.io.checkpoints import PARTS, Checkpoint, CheckpointFile, read_saved, write_saved
 from mbsfmu.io.formats import format_of
-from mbsfmu.io.saved_files import read_saved, write_saved
 from mbsfmu.io.signals import in_unit
 
 _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}

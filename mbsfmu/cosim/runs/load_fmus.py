@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from mbsfmu.base.archives import scratch
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph, behind_connectors, by_element, take
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.archive import Archive, read_fmu
@@ -31,8 +31,7 @@ from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.measurement_units import IDENTITY
 
 if TYPE_CHECKING:
-    from mbsfmu.model.carried import Ends
-    from mbsfmu.model.machine import Machine
+    from mbsfmu.model.machine import Ends, Machine
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -492,7 +491,7 @@ class Drawable:
         InputError
             When no FMU says what it is, or one has parts that are not loaded.
         """
-        from mbsfmu.model.carried import machine_of_fmus  # noqa: PLC0415 - few runs are looked at
+        from mbsfmu.model.machine import machine_of_fmus  # noqa: PLC0415 - few runs are looked at
 
         found = machine_of_fmus(self.texts, self.connections, self.given, self.driven)
         if found is None:

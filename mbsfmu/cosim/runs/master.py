@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.muted import muted
+from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.cosim.coupling.coupling_data import Signal
 from mbsfmu.cosim.coupling.graph import Connection, CoupledJoint
 from mbsfmu.cosim.fmus.fmu_instance import Floats

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.kept_rows import default_interval, warn_of_long_file
-from mbsfmu.base.times import check_grid, check_span
+from mbsfmu.base.times import check_grid, check_span, default_interval, warn_of_long_file
 from mbsfmu.cosim.control.error_variables import CouplingTolerances
 from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.consistent_start import guessed_inputs, initialize_values, is_loop, loop_names, sort_outputs

@@ -15,7 +15,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import deferring_interruptions
-from mbsfmu.base.patterns import means, nearest
+from mbsfmu.base.name_patterns import means, nearest
 from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
@@ -24,15 +24,15 @@ from mbsfmu.cosim.coupling.stepping import PowerBond
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.cosim.fmus.variable_descriptions import with_article
 from mbsfmu.cosim.runs.load_fmus import Drawable
-from mbsfmu.io.ended_runs import RunError, RunInterrupted
+from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
 from mbsfmu.modelling.ranges import percent
 
 if TYPE_CHECKING:
-    from mbsfmu.model.coupled import ModelData
     from mbsfmu.model.machine import Machine
+    from mbsfmu.model.system_model import ModelData
     from mbsfmu.view.scene import Animation
 
 

@@ -3,7 +3,7 @@
 What changes from step to step in coupled runs, so that another process can go on from there.
 
 What an object changes from one communication point to the next stands by name in the `CHANGES` of its class; all else
-follows from the call and the FMUs. `mbsfmu.io.saved_files` writes it.
+follows from the call and the FMUs. `mbsfmu.io.checkpoints` writes it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from mbsfmu.cosim.coupling.graph import SystemGraph, behind_connectors
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.variable_descriptions import is_no_number, with_article
 from mbsfmu.cosim.runs.load_fmus import by_instance
-from mbsfmu.io.formats.csv_text import read_rows
+from mbsfmu.io.formats.table_format import read_rows
 from mbsfmu.io.trajectory import seconds_in
 from mbsfmu.modelling.measured_numbers import NO_UNIT, plain_number
 from mbsfmu.modelling.variables import Causality, Variability

@@ -1,4 +1,6 @@
-"""Equations of motion in absolute coordinates: every joint is a constraint [Malczyk2012, sect. 2].
+"""Equations of motion in absolute coordinates, and the choice between them and joint coordinates.
+
+Equations of motion in absolute coordinates: every joint is a constraint [Malczyk2012, sect. 2].
 
 A body's coordinates are the position of its centre of mass and its orientation: a reference quaternion and three Cardan
 angles relative to it, which stay small because the reference follows (see `coordinate_charts`). The quaternion has norm
@@ -16,36 +18,42 @@ from types import MappingProxyType
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.divide_and_conquer.articulated_bodies import across, along_coordinates, filled, impulse, joint_jacobian
 from mbsfmu.divide_and_conquer.articulation import about, relating_wrenches
-from mbsfmu.divide_and_conquer.closure_motion import along_coordinates, filled, joint_jacobian
+from mbsfmu.divide_and_conquer.assembly import Corrections
 from mbsfmu.divide_and_conquer.constrained_bodies import ConstrainedBodies
-from mbsfmu.divide_and_conquer.corrections import Corrections
-from mbsfmu.divide_and_conquer.joint_subspaces import across, impulse
 from mbsfmu.equations.constraints import CutJoint, aligning
-from mbsfmu.equations.coordinate_charts import NO_TURN, angle_rates, cardan_angles
-from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
-from mbsfmu.equations.joint_measurement import is_measurable, measure, unwound
-from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.loads import MotionState
+from mbsfmu.equations.joint_coordinates import MotionState, is_measurable, measure, unwound
+from mbsfmu.equations.kinematics import (
+    NO_TURN,
+    JointKinematics,
+    Kinematics,
+    angle_rates,
+    cardan_angles,
+    floating_joints,
+    reference_of,
+)
 from mbsfmu.equations.rotation import (
+    Frames,
+    body_velocity,
     cross,
+    point_velocity,
     quaternion_about,
     quaternion_conjugate,
     quaternion_product,
     rotation_from_quaternion,
+    stack,
 )
-from mbsfmu.equations.tree_joints import JointKinematics, floating_joints, reference_of
-from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.capabilities import ConstraintCorrections, StartPlacement
-from mbsfmu.systems.mechanism.bodies_system import BodiesSystem
+from mbsfmu.systems.mechanism.bodies_system import BodiesSystem, QuaternionJoints, orientation_of
 from mbsfmu.systems.mechanism.joint_reactions import constraint_reactions
+from mbsfmu.systems.mechanism.mechanism_parts import absolute_variables, angular_velocity_integrals
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.mechanism.mechanism_variables import absolute_variables, angular_velocity_integrals
-from mbsfmu.systems.mechanism.quaternion_joints import QuaternionJoints, orientation_of
+from mbsfmu.systems.part_variables import make_system
 from mbsfmu.systems.system import LoopsInUse, System, SystemContext
-from mbsfmu.tracing.reused_results import Kept
+from mbsfmu.tracing.workspace import Kept
 
 
 @dataclass(frozen=True)
@@ -366,3 +374,8 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         motion = self.motion(instant)
         loads = self.parts.loads(motion, instant).joint_loads
         return constraint_reactions(self.parts, self.constraining, self._hung, motion, loads, instant.parameters, loops)
+
+
+@make_system.register
+def _(data: Mechanism, name: str, *, absolute: bool, start_values: Mapping[str, float]) -> System:
+    return (AbsoluteSystem if absolute else MechanismSystem)(data, name, start_values)

@@ -1,41 +1,271 @@
 """Semirecursive equations of motion in joint coordinates, with loop constraints.
 
+Equations of motion in the coordinates of the open tree: residuals, and divide and conquer.
+
+Assemblies are those of accelerations [Featherstone1999] and of momenta [Chadaj2017].
+
+Semirecursive equations of motion in joint coordinates, with loop constraints.
+
 Both semirecursive formulations, double-step and penalty, use them [Jaiswal2021, sect. 2.1].
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.divide_and_conquer.articulation import inertia_spread
-from mbsfmu.divide_and_conquer.closure_motion import joint_jacobian
-from mbsfmu.equations.coordinate_charts import NO_TURN
-from mbsfmu.equations.frames import body_velocity
-from mbsfmu.equations.loads import MotionState
-from mbsfmu.equations.rotation import quaternion_product
+from mbsfmu.divide_and_conquer.articulated_bodies import impulse, joint_jacobian
+from mbsfmu.divide_and_conquer.articulation import Articulation, inertia_spread, spatial
+from mbsfmu.equations.joint_coordinates import MotionState
+from mbsfmu.equations.kinematics import NO_TURN
+from mbsfmu.equations.rotation import Frames, body_velocity, quaternion_product, stack
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.systems.capabilities import ArticulatedDynamics, CanonicalMomenta
-from mbsfmu.systems.checks.force_checks import check_forces
-from mbsfmu.systems.checks.joint_checks import check_joint
-from mbsfmu.systems.mechanism.apparent_inertias import apparent_inertias, carried_inertias, own_inertias
-from mbsfmu.systems.mechanism.bodies_system import BodiesSystem
-from mbsfmu.systems.mechanism.joint_reactions import tree_reactions
-from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts
-from mbsfmu.systems.mechanism.mechanism_variables import ENERGIES, balance_of, output_variables, reaction_variables
-from mbsfmu.systems.mechanism.quaternion_joints import QuaternionJoints, orientation_of
-from mbsfmu.systems.mechanism.tree_dynamics import TreeDynamics
+from mbsfmu.systems.checks import check_forces, check_joint
+from mbsfmu.systems.mechanism.bodies_system import BodiesSystem, QuaternionJoints, orientation_of
+from mbsfmu.systems.mechanism.joint_reactions import apparent_inertias, carried_inertias, own_inertias, tree_reactions
+from mbsfmu.systems.mechanism.mechanism_parts import (
+    ENERGIES,
+    MechanismParts,
+    balance_of,
+    given,
+    output_variables,
+    reaction_variables,
+)
 from mbsfmu.systems.part_variables import part_variable, trial_points
-from mbsfmu.systems.system import LoopsInUse, SystemContext, Tensor, starting, starts
-from mbsfmu.tracing.reused_results import Kept
+from mbsfmu.systems.system import NO_LOOPS, LoopsInUse, SystemContext, Tensor, starting, starts
+from mbsfmu.tracing.workspace import Kept
+
+REFINEMENTS = 2
+"""Steps of iterative refinement for loops with a weak direction. Elimination of a random machine with a ratio of 7e4
+between singular values of Φ_z left errors of 1.7e-3 in the reactions, 2.8e-6 after one step and 6.6e-9 after two."""
+
+
+class TreeDynamics:
+    """Equations of motion of a mechanism's tree, with loops cut.
+
+    Parameters
+    ----------
+    parts
+        Bodies, joints and forces.
+    """
+
+    def __init__(self, parts: MechanismParts) -> None:
+        self._parts = parts
+        self._kinematics = parts.kinematics
+        self._articulated = cache(self._articulation)
+
+    def articulation(self, loops: LoopsInUse) -> Articulation:
+        """Return the divide-and-conquer data of the mechanism with the active loop equations."""
+        return self._articulated(tuple(loops.rows), loops.sequential, loops.opened)
+
+    def _articulation(self, rows: tuple[int, ...], sequential: bool, opened: bool) -> Articulation:
+        parts = self._parts
+        own = parts.masses, parts.cuts, parts.constrained_by_equations, parts.relations
+        return Articulation(self._kinematics, *own, rows, sequential=sequential, opened=opened)
+
+    def moved(self, motion: MotionState, instant: SystemContext, accelerations: Array) -> list[Array]:
+        """Return Ż of each body at z̈, each of shape (6,)."""
+        return self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
+
+    def residual(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse = NO_LOOPS) -> Array:
+        """Return M' z̈ − Q' + Φ_zᵀ λ in N m and N [Jaiswal2021, eqs. 11 and 12], shape (n,).
+
+        Summed up from the leaves to the base: Rdᵀ Tᵀ (M̄ Ż − Q̄).
+        """
+        moved = self.moved(motion, instant, instant.accelerations)
+        balance, loads = self._parts.balance(motion, moved, instant)
+        return self._with_loops(motion.frames, balance, instant.parameters, loops) - stack(loads.joint_loads)
+
+    def _with_loops(self, frames: Frames, wrenches: list[Array], parameters: Array, loops: LoopsInUse) -> Array:
+        """Return generalized forces of wrenches on the bodies, plus Φ_zᵀ λ, shape (n,)."""
+        if not len(loops.rows):
+            return self._along_joints(frames, wrenches)
+        articulation = self.articulation(loops)
+        pulled = articulation.pulled(wrenches, self._loop_wrenches(frames, parameters), loops.multipliers)
+        return articulation.along(self._along_joints(frames, pulled), loops.multipliers, parameters)
+
+    def _loop_wrenches(self, frames: Frames, parameters: Array) -> list[tuple[Array, Array]]:
+        """Return the wrenches of unit multipliers of all cut joints, on the parent and on the child."""
+        return [pair for cut in self._parts.cuts for pair in cut.wrenches(frames, parameters)]
+
+    def _along_joints(self, frames: Frames, wrenches: list[Array]) -> Array:
+        """Return bᵀ times the sum of the wrenches outboard of each joint, shape (n,)."""
+        total = self._behind_joints(wrenches)
+        columns = {
+            element.coordinate: self._kinematics.transformation(frames, element.coordinate) @ total[body]
+            for body, joint in enumerate(self._kinematics.joints)
+            for element in joint.elements
+        }
+        return stack([columns[index] for index in range(len(columns))])
+
+    def _behind_joints(self, vectors: list[Array]) -> list[Array]:
+        """Return the sum over each body and its descendants."""
+        total = list(vectors)
+        for body in reversed(range(len(total))):
+            inner = self._kinematics.joints[body].parent
+            if inner >= 0:
+                total[inner] = total[inner] + total[body]
+        return total
+
+    def _with_joints(self, frames: Frames, wrenches: Sequence[Array], along: Array) -> list[Array]:
+        """Return wrenches on the bodies plus joint loads on both ends of each joint."""
+        result = list(wrenches)
+        for body, joint in enumerate(self._kinematics.joints):
+            acting = impulse(frames, joint, along)
+            result[body] = result[body] + acting
+            if joint.parent >= 0:
+                result[joint.parent] = result[joint.parent] - acting
+        return result
+
+    def _on_bodies(self, frames: Frames, loads: Array) -> list[Array]:
+        """Return loads along the coordinates, shape (n,), as wrenches on the bodies, each of shape (6,)."""
+        return self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), loads)
+
+    # -- divide and conquer ---------------------------------------------------------------------------------
+
+    def forward_dynamics(
+        self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float
+    ) -> tuple[Array, Array]:
+        """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
+
+        V is the contribution of z̈ to the bodies' accelerations: the velocity terms are those at z̈ = 0, which satisfy
+        all tree joints. Where elimination loses digits, iterative refinement follows [Higham2002, sect. 12.1].
+        """
+        articulation = self.articulation(loops)
+        moved = self.moved(motion, instant, np.zeros(len(instant.coordinates)))
+        balance, loads = self._parts.balance(motion, moved, instant)
+        wrenches = self._with_joints(motion.frames, [-wrench for wrench in balance], stack(loads.joint_loads))
+        bias = np.zeros(len(loops.rows))
+        if len(loops.rows):
+            still = replace(instant, accelerations=np.zeros(len(instant.coordinates)))
+            bias = self._closing(motion, still, loops, stabilisation, moved)
+        solve = articulation.assembled(motion.frames, instant.parameters, loops.active)
+        accelerations, multipliers = solve(wrenches, bias)
+        for _ in range(self._refinements(loops, motion.frames)):
+            found = replace(instant, accelerations=accelerations)
+            balance = self.residual(motion, found, replace(loops, multipliers=-multipliers))
+            opening = self.loop_accelerations(motion, found, loops, stabilisation)
+            missing = solve(self._on_bodies(motion.frames, -balance), opening)
+            accelerations, multipliers = accelerations + missing[0], multipliers + missing[1]
+        return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
+
+    def _refinements(self, loops: LoopsInUse, frames: Frames) -> int:
+        return REFINEMENTS if loops.refined and not self.articulation(loops).passes_one_by_one(frames) else 0
+
+    def loop_accelerations(
+        self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float
+    ) -> Array:
+        """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,)."""
+        moved = self.moved(motion, instant, instant.accelerations)
+        return self._closing(motion, instant, loops, stabilisation, moved)
+
+    def _closing(
+        self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float, moved: list[Array]
+    ) -> Array:
+        """Return the same with Ż of the bodies at the z̈ of a context."""
+        articulation = self.articulation(loops)
+        at_origin = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
+        found = articulation.loop_accelerations(motion, given(instant), at_origin, instant.accelerations)
+        if not stabilisation:
+            return found
+        rate, violation = (
+            articulation.loop_rates(motion, given(instant)),
+            self._violation(motion.frames, instant, loops),
+        )
+        return found + 2.0 * stabilisation * rate + stabilisation**2 * violation
+
+    def _violation(self, frames: Frames, instant: SystemContext, loops: LoopsInUse) -> Array:
+        """Return Φ of the loop equations in use, shape (rows,)."""
+        violations = [cut.evaluate(frames, instant.parameters) for cut in self._parts.cuts]
+        related = [each.evaluate(instant.coordinates, given(instant)) for each in self._parts.relations]
+        return np.concatenate([*violations, stack(related)])[list(loops.rows)]
+
+    # -- momenta --------------------------------------------------------------------------------------------
+
+    def momenta(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse = NO_LOOPS) -> Array:
+        """Return p = M ż − Φ_zᵀ σ, shape (n,).
+
+        Without loops it is the momenta of the outer bodies along each coordinate [Chadaj2017, eq. 6].
+        """
+        momenta, impulses = self._parts.momenta(motion, instant.parameters), -loops.multipliers
+        return self._with_loops(motion.frames, momenta, instant.parameters, replace(loops, multipliers=impulses))
+
+    def impulsive_velocities(
+        self, instant: SystemContext, loops: LoopsInUse, stabilisation: float
+    ) -> tuple[Array, Array]:
+        """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
+
+        With stabilisation, Φ̇ = −a Φ replaces Φ̇ = 0: ṗ [eq. 77] holds for both, because its constraint forces Φ_zᵀ λ
+        are the rates of the impulses in either case. Refined as `forward_dynamics`.
+        """
+        bias = self.articulation(loops).loop_drifts(given(instant))
+        if stabilisation and len(loops.rows):
+            frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+            bias = bias + stabilisation * self._violation(frames, instant, loops)
+        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+        solve = self.articulation(loops).assembled(frames, instant.parameters, loops.active)
+        velocities, impulses = solve(self._on_bodies(frames, instant.momenta), bias)
+        for _ in range(self._refinements(loops, frames)):
+            found = replace(instant, velocities=velocities)
+            moved = self._kinematics.velocities(frames, velocities)
+            motion = MotionState(instant.coordinates, velocities, frames, moved)
+            momenta = self.momenta(motion, found, replace(loops, multipliers=impulses))
+            opening = self.loop_rates(motion, found, loops, stabilisation)
+            missing = solve(self._on_bodies(frames, instant.momenta - momenta), opening)
+            velocities, impulses = velocities + missing[0], impulses + missing[1]
+        return velocities, impulses
+
+    def responses(self, instant: SystemContext, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+        """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
+
+        H F acts on each body at its joint, and the opposite on its parent.
+
+        Parameters
+        ----------
+        instant
+            Where the bodies are.
+        loops
+            The loop equations in use, with γ in the place of their multipliers.
+        loads
+            F, shape (n,).
+        """
+        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+        solve = self.articulation(loops).assembled(frames, instant.parameters, loops.active)
+        return solve(self._on_bodies(frames, loads), loops.multipliers)
+
+    def loop_rates(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""
+        found = self.articulation(loops).loop_rates(motion, given(instant))
+        return found + stabilisation * self._violation(motion.frames, instant, loops) if stabilisation else found
+
+    def momentum_rates(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse) -> Array:
+        """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
+
+        At the fixed inertial origin the terms with Ṡ vanish. Q are the loads outboard of the joint, ẇ the rates of the
+        cut joints' wrenches there, and P̄, the articulated momentum, is the momentum of these bodies minus the impulses
+        of their cut joints.
+        """
+        loads = self._parts.loads(motion, instant)
+        forces, momenta = loads.wrenches, self._parts.momenta(motion, instant.parameters)
+        if len(loops.rows):  # a relation's wrenches along the coordinates stay as they are
+            articulation, impulses = self.articulation(loops), -loops.multipliers
+            wrenches = self._loop_wrenches(motion.frames, instant.parameters)
+            forces = articulation.pulled(forces, articulation.wrench_rates(motion, instant.parameters), impulses)
+            momenta = articulation.pulled(momenta, wrenches, impulses)
+        behind = self._behind_joints(momenta)
+        turning = self._kinematics.transformation_rates(motion.frames, motion.body_velocities, instant.velocities)
+        joints = {e.coordinate: body for body, joint in enumerate(self._kinematics.joints) for e in joint.elements}
+        along = self._along_joints(motion.frames, forces) + stack(loads.joint_loads)
+        return along + stack([turning[index] @ behind[joints[index]] for index in range(len(joints))])
 
 
 class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):

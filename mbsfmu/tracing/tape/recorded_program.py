@@ -12,9 +12,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.tracing.tape.dependence import MemoryIndices, joined, needed
 from mbsfmu.tracing.tape.recording import Kernel, RecordedArray, Recorder
-from mbsfmu.tracing.tape.schedule import Schedule, schedule
+from mbsfmu.tracing.tape.schedule import MemoryIndices, Schedule, joined, needed, schedule
 
 Floats = NDArray[np.float64]
 

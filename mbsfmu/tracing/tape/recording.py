@@ -22,7 +22,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.tracing.symbols import SymbolicArray, TracingError, expression, symbolic_array
-from mbsfmu.tracing.tape.dependence import Call, MemoryIndices, joined, needed
+from mbsfmu.tracing.tape.schedule import Call, MemoryIndices, joined, needed
 
 _MOVING = {
     np.concatenate, np.stack, np.reshape, np.ravel, np.transpose, np.swapaxes, np.broadcast_to, np.tile, np.repeat,

@@ -1,4 +1,11 @@
-"""Order of recorded calls: calls of one kernel together, as loops.
+"""Order of recorded calls: by kernel as loops, and in phases of parallel sections.
+
+Parallel execution of calls: sections of a program, phase by phase.
+
+In a phase, calls of one section depend on none of another section in the same phase. Calls are made in the last
+possible phase, so that others do not wait; a section with less work in a phase advances other calls.
+
+Order of recorded calls: calls of one kernel together, as loops.
 
 Calls that can be made are made kernel by kernel; what becomes possible on the way, as along a chain, is made in the
 same loop. Results lie behind each other in the order in which they are made, so that what a loop takes and gives mostly
@@ -11,11 +18,269 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mbsfmu.tracing.tape.dependence import Call, Dependence, MemoryIndices, joined
-from mbsfmu.tracing.tape.phases import groups
+MemoryIndices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A recorded call of a kernel.
+
+    Attributes
+    ----------
+    kernel
+        Index of the kernel.
+    taken, made
+        Recorded places of its arguments, those of constants negative, and of its results.
+    section
+        Number of the section that it belongs to, negative for what joins some; None where it was not said.
+    stage
+        Number of the stage there; None where it was not said.
+    """
+
+    kernel: int
+    taken: MemoryIndices
+    made: MemoryIndices
+    section: int | None = None
+    stage: int | None = None
+
+
+class Dependence:
+    """Dependence between all calls.
+
+    Parameters
+    ----------
+    calls
+        As they were recorded.
+    count
+        How many places there are.
+    given
+        Places of what is given: it counts as made by no call.
+    """
+
+    def __init__(self, calls: Sequence[Call], count: int, given: MemoryIndices | None = None) -> None:
+        size = len(calls)
+        self._owner = np.full(count, -1, dtype=np.int64)
+        made = np.repeat(np.arange(size), [len(call.made) for call in calls])
+        self._owner[joined([call.made for call in calls])] = made
+        if given is not None:
+            self._owner[given] = -1
+        users = np.repeat(np.arange(size), [len(call.taken) for call in calls])
+        owners = self.owners(joined([call.taken for call in calls]))
+        pairs = np.sort((users * size + owners)[owners >= 0])
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+        self._users, self._owners = np.divmod(pairs, max(size, 1))
+        self._size = size
+
+    def owners(self, places: MemoryIndices) -> MemoryIndices:
+        """Return the indices of the calls that computed given memory indices, −1 for none."""
+        return np.where(places < 0, -1, self._owner[np.maximum(places, 0)])
+
+    def reached(self, places: MemoryIndices) -> MemoryIndices:
+        """Return the indices of the calls on which given memory indices depend, ascending."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 - runs of compiled code start without SciPy
+        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415 - as above
+
+        wanted = np.unique(self.owners(places))
+        wanted = wanted[wanted >= 0]
+        end = self._size  # takes what is wanted
+        users = np.concatenate([self._users, np.full(len(wanted), end)])
+        owners = np.concatenate([self._owners, wanted])
+        graph = csr_array((np.ones(len(users), dtype=bool), (users, owners)), shape=(end + 1, end + 1))
+        found = breadth_first_order(graph, end, return_predecessors=False)
+        return np.sort(found[1:]).astype(np.int64)
+
+    @cached_property
+    def before(self) -> Grouped:
+        """For each call the indices of the calls whose results it uses, ascending."""
+        return Grouped(self._users, self._owners, self._size)
+
+    @cached_property
+    def after(self) -> Grouped:
+        """For each call the indices of the calls that use its results, ascending."""
+        order = np.argsort(self._owners, kind="stable")
+        return Grouped(self._owners[order], self._users[order], self._size)
+
+
+class Grouped:
+    """Numbers by group in one array; many short lists would burden the garbage collector.
+
+    Parameters
+    ----------
+    groups, numbers
+        By number its group, ascending, and the number.
+    count
+        How many groups there are.
+    """
+
+    def __init__(self, groups: MemoryIndices, numbers: MemoryIndices, count: int) -> None:
+        self._ends = [0, *np.searchsorted(groups, np.arange(count), side="right").tolist()]
+        self._numbers = numbers.tolist()
+
+    def __getitem__(self, group: int) -> list[int]:
+        return self._numbers[self._ends[group] : self._ends[group + 1]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each group has."""
+        return np.diff(self._ends).tolist()
+
+
+def needed(
+    calls: Sequence[Call], results: Sequence[MemoryIndices], count: int, given: MemoryIndices | None = None
+) -> list[Call]:
+    """Return the calls on which results depend, in order.
+
+    Parameters
+    ----------
+    calls
+        As they were recorded.
+    results
+        Recorded places of the results.
+    count, given
+        As for `Dependence`.
+    """
+    found = Dependence(calls, count, given).reached(joined([each.ravel() for each in results]))
+    return [calls[index] for index in found.tolist()]
+
+
+def joined(places: Sequence[MemoryIndices]) -> MemoryIndices:
+    """Return memory indices of several arrays concatenated."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *places])
+
+
+SHARED = 8000
+"""Operations, some microseconds, above which a phase is shared by threads."""
+_WORTH = 0.8
+"""Largest sequential fraction of all operations with which sections are used."""
+
+Group = tuple[int, int, list[int]]
+"""Phase and section of calls that belong together, and their indices."""
+
+
+def groups(calls: Sequence[Call], dependence: Dependence, costs: Sequence[int]) -> list[Group]:
+    """Return the calls in groups, phase by phase; one group if sections would not be faster.
+
+    Parameters
+    ----------
+    calls, dependence
+        The calls, and which of them depend on which.
+    costs
+        How many operations a call takes, by kernel.
+    """
+    together = [(0, 0, list(range(len(calls))))]
+    if not any(call.section for call in calls):  # neither a second section nor what joins some
+        return together
+    found = _Phases(calls, dependence, costs)
+    found.level()
+    return found.groups() if found.longest() < _WORTH * found.whole else together
+
+
+class _Phases:
+    """Assignment of calls to phases.
+
+    Parameters
+    ----------
+    calls, dependence, costs
+        As for `groups`.
+    """
+
+    def __init__(self, calls: Sequence[Call], dependence: Dependence, costs: Sequence[int]) -> None:
+        self._calls = calls
+        self._dependence = dependence
+        self._costs = [costs[call.kernel] for call in calls]
+        self._section = _sections(calls, dependence)
+        self._phase = self._last()
+        self._members: dict[int, list[int]] = {}
+        for index, section in enumerate(self._section):
+            self._members.setdefault(section, []).append(index)
+
+    @property
+    def whole(self) -> int:
+        """Operations of all calls."""
+        return sum(self._costs)
+
+    def longest(self) -> int:
+        """Return the number of sequential operations."""
+        return sum(max(loads.values()) if self._shares(loads) else sum(loads.values()) for loads in self._loads())
+
+    def groups(self) -> list[Group]:
+        """Return the calls in groups."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for index, key in enumerate(zip(self._phase, self._section, strict=True)):
+            found.setdefault(key, []).append(index)
+        return [(*key, found[key]) for key in sorted(found)]
+
+    def level(self) -> None:
+        """Advance calls of sections with less work."""
+        loads = self._loads()
+        sections = [each for each in self._members if each >= 0]
+        for phase, own in enumerate(loads):
+            most = max(own.values())
+            if most * len(sections) < SHARED:
+                continue
+            for section in sections:
+                for index in self._members[section] if own.get(section, 0) < most else ():
+                    later, cost = self._phase[index], self._costs[index]
+                    if later > phase and own.get(section, 0) + cost <= most and self._may(index, phase):
+                        self._phase[index] = phase
+                        loads[later][section] -= cost
+                        own[section] = own.get(section, 0) + cost
+
+    def _shares(self, loads: dict[int, int]) -> bool:
+        return sum(loads.values()) >= SHARED
+
+    def _loads(self) -> list[dict[int, int]]:
+        """Return the operations of each section, phase by phase."""
+        loads: list[dict[int, int]] = [{} for _ in range(1 + max(self._phase))]
+        for phase, section, cost in zip(self._phase, self._section, self._costs, strict=True):
+            loads[phase][section] = loads[phase].get(section, 0) + cost
+        return loads
+
+    def _hop(self, maker: int, user: int) -> int:
+        """Return the least number of phases between a call and one on which it depends."""
+        if self._section[maker] != self._section[user]:
+            return 1
+        one, other = self._calls[maker].stage, self._calls[user].stage
+        return int(one is not None and other is not None and one < other)
+
+    def _may(self, user: int, phase: int) -> bool:
+        return all(self._phase[each] + self._hop(each, user) <= phase for each in self._dependence.before[user])
+
+    def _last(self) -> list[int]:
+        """Return the last possible phase of each call, with the fewest phases."""
+        before, after, size = self._dependence.before, self._dependence.after, len(self._calls)
+        first = [0] * size
+        for index in range(size):
+            first[index] = max((first[each] + self._hop(each, index) for each in before[index]), default=0)
+        last = [max(first)] * size
+        for index in reversed(range(size)):
+            last[index] = min((last[each] - self._hop(index, each) for each in after[index]), default=last[index])
+        return last
+
+
+def _sections(calls: Sequence[Call], dependence: Dependence) -> list[int]:
+    """Return the section of each call: by default that of the first argument from a section."""
+    ends = np.cumsum([0, *(len(call.taken) for call in calls)]).tolist()
+    makers = dependence.owners(np.concatenate([call.taken for call in calls])).tolist()
+    found: list[int | None] = []
+    for call, (begin, end) in zip(calls, pairwise(ends), strict=True):
+        section = call.section
+        if section is None:
+            known = (found[maker] for maker in makers[begin:end] if maker >= 0)
+            section = next((each for each in known if each is not None and each >= 0), None)
+        found.append(section)
+    for index in reversed(range(len(calls))):  # others belong to whom they are for
+        if found[index] is None:
+            used = (found[user] for user in dependence.after[index])
+            found[index] = next((each for each in used if each is not None and each >= 0), 0)
+    return [each or 0 for each in found]
+
 
 BLOCK = 25_000
 """Numbers computed by a block of calls, 200 kB: with their arguments they fit in the second cache."""

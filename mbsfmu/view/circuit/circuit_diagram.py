@@ -1,21 +1,125 @@
-"""The schematic of a circuit as data for a page: components with their ports, nodes, and the signals of both."""
+"""Schematics of hydraulic circuits: structure and symbols from data, as an element of a page."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hydraulics import Circuit, Component, PortKind, Stage, Tank
+from hydraulics import (
+    Accumulator,
+    AnnularGap,
+    Capillary,
+    CheckValve,
+    Circuit,
+    Component,
+    CounterbalanceValve,
+    DirectionalValve,
+    FlowSensor,
+    FlowSource,
+    Hose,
+    InertialMotor,
+    Line,
+    LineEnd,
+    Motor,
+    PilotCheckValve,
+    PortKind,
+    PressureInput,
+    PressureSensor,
+    PressureSource,
+    ProportionalValve,
+    ReducingValve,
+    ReliefValve,
+    ShuttleValve,
+    Stage,
+    Tank,
+    Throttle,
+    TransmissionLine,
+    VariableOrifice,
+    Volume,
+)
+from hydraulics.boundaries import Source
 from hydraulics.component import port_kinds
+from hydraulics.cylinders import AnyCylinder
+from hydraulics.displacement_machines import AnyPump, DisplacedPump, DisplacementMachine
+from hydraulics.restrictors import TwoPort
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.machine import Machine
-from mbsfmu.view.circuit.component_kinds import port_flows, symbol_of
+from mbsfmu.model.system_model import circuits_of
+from mbsfmu.view.pages.blocks import stack
+from mbsfmu.view.pages.page import HtmlElement, data_block, filled
+from mbsfmu.view.plots.plot import SCRIPTS
 from mbsfmu.view.scene.payload import node_pressure
-from mbsfmu.view.scene.recorded import Recorded
+from mbsfmu.view.scene.poses import Recorded
+
+_SYMBOLS: tuple[tuple[type[Component] | tuple[type[Component], ...], str], ...] = (
+    (Tank, "tank"),
+    ((PressureSource, PressureInput), "pressure-source"),
+    (FlowSource, "flow-source"),
+    (DisplacedPump, "variable-pump"),
+    (AnyPump, "pump"),
+    ((Motor, InertialMotor), "motor"),
+    (AnyCylinder, "cylinder"),
+    ((DirectionalValve, ProportionalValve), "valve"),
+    (PilotCheckValve, "pilot-check"),
+    (CheckValve, "check"),
+    (ShuttleValve, "shuttle"),
+    ((ReliefValve, CounterbalanceValve), "relief"),
+    (ReducingValve, "reducing"),
+    (Throttle, "throttle"),
+    (VariableOrifice, "variable-orifice"),
+    ((Capillary, AnnularGap), "restrictor"),
+    (Accumulator, "accumulator"),
+    (Hose, "hose"),
+    (Volume, "volume"),
+    ((Line, TransmissionLine, LineEnd), "line"),
+    (PressureSensor, "gauge"),
+    (FlowSensor, "flow-meter"),
+)
+"""Symbols in `symbols.js` after ISO 1219, of the first class that a component belongs to; others are plain boxes."""
+PortFlows = Mapping[str, tuple[tuple[str, int], ...]]
+"""Variables by port, each with 1 where it is the flow out of the component there, -1 where it is the flow into it."""
+
+
+def symbol_of(component: Component) -> str:
+    """Return the name of a component's symbol; `box` without one."""
+    return next((symbol for kinds, symbol in _SYMBOLS if isinstance(component, kinds)), "box")
+
+
+def port_flows(component: Component) -> PortFlows:
+    """Return the variables whose sum is the flow at a port, for the ports where there is one.
+
+    Those of pumps and motors are without the leakage of the case. Components that users define have such a flow if
+    they derive from `TwoPort` or a built-in component.
+    """
+    if isinstance(component, CounterbalanceValve):
+        return {"load": (("flow", -1), ("free_flow", 1)), "valve": (("flow", 1), ("free_flow", -1))}
+    if isinstance(component, (TwoPort, DisplacementMachine)):
+        return _through("flow", *component.ends)
+    if isinstance(component, (Line, FlowSensor)):
+        return _through("flow", "inlet", "outlet")
+    if isinstance(component, TransmissionLine):
+        return {"inlet": (("inlet_flow", -1),), "outlet": (("outlet_flow", 1),)}
+    if isinstance(component, (Source, FlowSource)):
+        return {"node": (("flow", 1),)}
+    if isinstance(component, (Accumulator, LineEnd)):
+        return {"node": (("flow", -1),)}
+    if isinstance(component, ShuttleValve):
+        return {
+            "a": (("flow_a", -1),),
+            "b": (("flow_b", -1),),
+            "outlet": (("flow_a", 1), ("flow_b", 1)),
+        }
+    if isinstance(component, (DirectionalValve, ProportionalValve)):
+        return {port: ((f"flow_{port}", 1),) for port in ("a", "b") if port in component.ports()}
+    return {}
+
+
+def _through(variable: str, origin: str, target: str) -> PortFlows:
+    return {origin: ((variable, -1),), target: ((variable, 1),)}
+
 
 Reader = Callable[[str], Any]
 """Gives what a page reads a signal by, from its name in the run: a name, a number that it always has, a reference."""
@@ -167,3 +271,33 @@ def _flowing(component: Component, tanks: set[str]) -> Iterator[str]:
     for port, node in component.ports().items():
         if kinds[port] is not PortKind.SENSED and node not in tanks:
             yield node
+
+
+_SCRIPTS = (
+    *("pages/quantities.js", "pages/pressure_colours.js", "assets/dagre/dagre.min.js"),
+    *("circuit/symbols.js", "circuit/layout.js", "circuit/diagram.js"),
+)
+_RECORDED = (*SCRIPTS, "circuit/recorded.js")
+
+
+def circuit_elements(diagrams: Sequence[Mapping[str, Any]], group: str = "") -> HtmlElement:
+    """Return the schematics of circuits, one below the other.
+
+    Parameters
+    ----------
+    diagrams
+        What `circuit_diagrams` gave.
+    group
+        The word of the plots that have the signals, whose time they follow; without one a script gives them values.
+    """
+    scripts = (*_SCRIPTS, *(_RECORDED if group else ()))
+    return stack(
+        *(
+            HtmlElement(
+                filled("circuit/circuit.html", name=each["name"], data=data_block({**each, "group": group})),
+                ("circuit/circuit.css",),
+                scripts,
+            )
+            for each in diagrams
+        )
+    )

@@ -1,27 +1,339 @@
-"""A coupled run in a thread, at real time, that does what a page asks for and tells it where it is."""
+"""A coupled run in a thread, at real time: what a page may ask of it, and what it shows of FMUs and bodies."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import queue
 import threading
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mbsfmu.base.archives import scratch
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.scratch import scratch
-from mbsfmu.cosim.fmus.fmu_instance import REMARK, message_parts
+from mbsfmu.cosim.fmus.fmu_instance import REMARK, Instance, Port, message_parts
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.run_recorder import CosimulationInterrupted
-from mbsfmu.view.live.live_picture import LivePicture
-from mbsfmu.view.live.live_requests import checked_request, request_of
-from mbsfmu.view.live.live_variables import LiveVariables
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.modelling import DataError
+from mbsfmu.modelling.variables import Causality, Variability, Variable
+from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams
+from mbsfmu.view.scene.payload import Uncoloured, motion, placements_of, pressure_sources
+from mbsfmu.view.scene.poses import Placement, Recorded
+
+_PLOTTED, _PANELS = 4, 2
+"""Outputs of a unit that are plotted at first, and units."""
+_OF_RUNS = "solver."
+"""Beginning of the names of settings of our FMUs, which no page changes."""
+
+
+@dataclass(frozen=True)
+class LiveVariables:
+    """Variables of coupled FMUs, as `unit.variable`, in the form of the page.
+
+    Attributes
+    ----------
+    inputs
+        Inputs that no connection drives, with the range of their sliders.
+    parameters
+        Tunable parameters, and fixed ones that count from the next reset on.
+    signals
+        Continuous variables that are computed.
+    plotted
+        Names of the signals that are plotted at first.
+    order
+        Places of the signals among the values of the ports.
+    """
+
+    inputs: list[dict[str, Any]]
+    parameters: list[dict[str, Any]]
+    signals: list[dict[str, Any]]
+    plotted: list[str]
+    order: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, run: Cosimulation) -> LiveVariables:
+        """Return the variables of a run at its start."""
+        taken = {each.target for each in run.coupling.connections}
+        inputs = [
+            {**described(run, unit, each), **_range(each, float(run[f"{unit.name}.{each.name}"]))}
+            for unit, each in _of(run, Causality.INPUT)
+            if (unit.name, each.name) not in taken
+        ]
+        parameters = [
+            {**described(run, unit, each), "fixed": each.variability is not Variability.TUNABLE}
+            for unit, each in _of(run, Causality.PARAMETER)
+            if not each.name.startswith(_OF_RUNS)
+        ]
+        signals = [
+            {**described(run, unit, each), "most": abs(each.nominal or 0.0)}
+            for causality in (Causality.OUTPUT, Causality.LOCAL)
+            for unit, each in _of(run, causality)
+            if each.variability is Variability.CONTINUOUS
+        ]
+        for group in (inputs, parameters, signals):
+            for place, each in enumerate(group):
+                each["reference"] = place
+        units = [unit.name for unit in _instances(run)]
+        read = sorted(range(len(signals)), key=lambda place: units.index(signals[place]["unit_name"]))
+        return cls(inputs, parameters, signals, _plotted(run, signals), np.argsort(read))
+
+    def ports(self, run: Cosimulation) -> list[Port]:
+        """Return the ports of a run that give the signals, one for each FMU that has some."""
+        found = []
+        for unit in _instances(run):
+            names = [each["variable"] for each in self.signals if each["unit_name"] == unit.name]
+            if names:
+                found.append(unit.port(names))
+        return found
+
+
+def described(run: Cosimulation, unit: Instance, variable: Variable) -> dict[str, Any]:
+    """Return a variable as the page shows it."""
+    name = f"{unit.name}.{variable.name}"
+    return {
+        "name": name,
+        "unit_name": unit.name,
+        "variable": variable.name,
+        "unit": unit.units[variable.name].name or "1",
+        "start": float(run[name]) if variable.settable else 0.0,
+        "least": variable.minimum,
+        "greatest": variable.maximum,
+        "description": variable.description,
+    }
+
+
+def _instances(run: Cosimulation) -> list[Instance]:
+    return list({member.instance.name: member.instance for member in run.coupling.members}.values())
+
+
+def _of(run: Cosimulation, causality: Causality) -> Iterator[tuple[Instance, Variable]]:
+    """Yield the numbers of a causality with their FMUs; inputs and parameters once, whatever names they have."""
+    written = causality in (Causality.INPUT, Causality.PARAMETER)
+    for unit in _instances(run):
+        for name, each in unit.variables.items():
+            if each.causality is causality and not (written and name in unit.aliases) and unit.kinds[name] == "Real":
+                yield unit, each
+
+
+def _range(variable: Variable, start: float) -> dict[str, float]:
+    """Return between which values the slider of an input goes: its bounds, or twice its start, or its nominal value."""
+    size = 2.0 * abs(start) or variable.nominal or 1.0
+    low = -size if variable.minimum is None else variable.minimum
+    high = size if variable.maximum is None else variable.maximum
+    return {"from": min(low, start), "to": max(high, start)}
+
+
+def _plotted(run: Cosimulation, signals: list[dict[str, Any]]) -> list[str]:
+    """Return the first outputs of the first units of measurement."""
+    outputs = {f"{unit.name}.{each.name}" for unit, each in _of(run, Causality.OUTPUT)}
+    found: dict[str, list[str]] = {}
+    for each in signals:
+        if each["name"] in outputs:
+            found.setdefault(each["unit"], []).append(each["name"])
+    return [name for names in list(found.values())[:_PANELS] for name in names[:_PLOTTED]]
+
+
+_PLAIN = ("nothing", "pause", "step", "start", "reset")
+_LONGEST = 60  # characters of what is quoted
+
+
+def request_of(text: str) -> dict[str, Any]:
+    """Return a message of a page as data.
+
+    Raises
+    ------
+    InputError
+        When it is no JSON object.
+    """
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the page sends what is no JSON: {error}") from None
+    if not isinstance(message, dict):
+        raise InputError(f"the page sends {_quoted(message)}; a request is a JSON object")
+    return message
+
+
+def checked_request(message: dict[str, Any], variables: LiveVariables, saved: Collection[int]) -> dict[str, Any]:
+    """Return a request that a run can do.
+
+    Parameters
+    ----------
+    message
+        `do` says what; the other fields depend on it.
+    variables
+        Those of the run.
+    saved
+        The numbers of states that were saved.
+
+    Raises
+    ------
+    InputError
+        When it is none: a field is missing, or is no number, or none of those that there are.
+    """
+    what = message.get("do")
+    match what:
+        case "run":
+            speed = message.get("speed")  # none: as fast as it goes
+            if speed is not None and not _number(message, "speed") > 0.0:
+                raise InputError(f"the speed is {speed}; it must be above zero")
+        case "input":
+            _place(message, "index", len(variables.inputs), "input")
+            _number(message, "value")
+        case "parameter":
+            _place(message, "reference", len(variables.parameters), "parameter")
+            _number(message, "value")
+        case "signals":
+            _check_signals(message.get("references"), len(variables.signals))
+        case "save":
+            _whole(message, "id")
+        case "restore":
+            if _whole(message, "id") not in saved:
+                raise InputError(f"there is no saved state {message['id']}; there are {len(saved)}")
+        case "record":
+            _text(message, "for")  # what the page does with it, which it is told again
+        case _ if what not in _PLAIN:
+            raise InputError(f"the page asks for {_quoted(what)}, which a run cannot do")
+    return message
+
+
+def _number(message: dict[str, Any], name: str) -> float:
+    value = message.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"the {name} is {_quoted(value)}; it must be a finite number")
+    return float(value)
+
+
+def _text(message: dict[str, Any], name: str) -> str:
+    value = message.get(name)
+    if not isinstance(value, str):
+        raise InputError(f"'{name}' is {_quoted(value)}; it must be a text")
+    return value
+
+
+def _whole(message: dict[str, Any], name: str) -> int:
+    value = message.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise InputError(f"the {name} is {_quoted(value)}; it must be a whole number")
+    return value
+
+
+def _place(message: dict[str, Any], name: str, count: int, of: str) -> int:
+    place = _whole(message, name)
+    if place >= count:
+        raise InputError(f"there is no {of} {place}; there are {count}")
+    return place
+
+
+def _check_signals(references: Any, count: int) -> None:
+    if not isinstance(references, list):
+        raise InputError(f"the page asks for the signals {_quoted(references)}; they are a list of numbers")
+    for each in references:
+        _place({"reference": each}, "reference", count, "signal")
+
+
+def _quoted(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_MOMENT = 1e-3
+"""Length in s of the standing motion from which the scene takes shapes and extent."""
+
+
+class LivePicture:
+    """The picture of a run.
+
+    Parameters
+    ----------
+    placements
+        The mechanisms.
+    names, units
+        Of the signals.
+    systems
+        Names of the systems of the machine.
+    sources
+        Where the pressures of nodes come from.
+    scene
+        What the page draws; None where nothing can be drawn, and `reason` tells why.
+    circuits, circuit
+        Schematics, and the signals whose indices are their sources.
+    """
+
+    def __init__(
+        self,
+        placements: Sequence[Placement],
+        names: Sequence[str],
+        units: Sequence[str],
+        systems: Sequence[str],
+        sources: Mapping[str, str | float],
+        scene: Mapping[str, Any] | None,
+        circuits: Sequence[Mapping[str, Any]] = (),
+        circuit: Sequence[str] = (),
+        reason: str = "",
+    ) -> None:
+        self._placements, self._names, self._units, self._systems = placements, list(names), list(units), systems
+        self.pressures, self.scene, self.reason = sources, scene, reason
+        self.circuits = circuits
+        self._circuit = [self._names.index(each) for each in circuit]
+        self._nodes = [self._names.index(each) for each in sources.values() if isinstance(each, str)]
+
+    @classmethod
+    def of(cls, run: Cosimulation, variables: LiveVariables) -> LivePicture:
+        """Return the picture of a run at its start."""
+        names = [each["name"] for each in variables.signals]
+        units = [each["unit"] for each in variables.signals]
+        values = np.concatenate([np.zeros(0), *(port.read() for port in variables.ports(run))])[variables.order]
+        try:
+            drawable = run.result().drawable
+            if drawable is None:
+                raise InputError("the run does not know its FMUs")
+            machine = drawable.machine()
+            begin = run.time
+            standing = Trajectory(np.array([begin, begin + _MOMENT]), np.stack([values, values]), names, units)
+            scene = {**motion(machine, standing, arrows=False), "notes": []}
+            recorded = Recorded(standing, standing.time[:1], machine.systems)
+            sources = {
+                node: recorded.name(*source) or "" if isinstance(source, tuple) else source
+                for node, source in pressure_sources(machine, recorded).items()
+                if not isinstance(source, Uncoloured)
+            }
+            circuit: dict[str, int] = {}
+
+            def read(signal: str) -> dict[str, int]:
+                return {"index": circuit.setdefault(signal, len(circuit))}
+
+            circuits = circuit_diagrams(machine, standing, read)
+            placements, systems = placements_of(machine), list(machine.systems)
+            return cls(placements, names, units, systems, sources, scene, circuits, list(circuit))
+        except (InputError, DataError) as error:
+            return cls([], names, units, [], {}, None, reason=str(error))
+
+    def at(self, time: float, values: NDArray[np.float64]) -> tuple[list[float] | None, list[float], list[float]]:
+        """Return what is seen at a time in s, from the values of all signals.
+
+        Twelve numbers of each body, origin in m and rotation matrix by rows; pressures in bar; values of the circuits.
+        """
+        if self.scene is None:
+            return None, [], []
+        now = Trajectory(np.array([time]), values[None], self._names, self._units)
+        recorded = Recorded(now, now.time, self._systems)
+        numbers: list[float] = []
+        for placement in self._placements:
+            (frames,) = placement.frames(recorded)
+            for origin, rotation in zip(frames.origin, frames.rotation, strict=True):
+                numbers += [*np.asarray(origin, dtype=float).tolist(), *np.ravel(rotation).tolist()]
+        oil = [float(values[place]) for place in self._circuit]
+        return numbers, [float(values[place]) / 1e5 for place in self._nodes], oil
+
 
 _BUSY = 0.02
 """Seconds of steps before the page is heard again."""

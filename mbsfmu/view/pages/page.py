@@ -1,19 +1,101 @@
-"""Skeleton of all pages: one self-contained file, light and dark, for paper, screen and phone."""
+"""Skeleton of all pages, their elements, scripts and libraries: one self-contained file for paper, screen and phone.
+
+Files of pages: our own, and libraries in `assets`.
+
+`assets/manifest.json` says of each library what it is called in the npm registry, its version and licence, and of
+each of its files where that stands in the package, and its SHA-256.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
-from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.page_files import libraries_of, text_of
+from mbsfmu.base.identity import plain
+
+_HOME = files("mbsfmu.view")
+_ASSETS = "assets"
+
+
+@cache
+def text_of(name: str) -> str:
+    """Return the text of a file by its path in this package: `plot.js`, `assets/uplot/uPlot.min.css`."""
+    return _HOME.joinpath(*name.split("/")).read_text(encoding="utf-8")
+
+
+def libraries() -> list[dict[str, Any]]:
+    """Return the manifest of the libraries."""
+    return json.loads(text_of(f"{_ASSETS}/manifest.json"))
+
+
+def libraries_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the manifest entries of the libraries of some files."""
+    used = {name.removeprefix(f"{_ASSETS}/") for name in names}
+    return [library for library in libraries() if used & {each["file"] for each in library["files"]}]
+
+
+# What could end or hide the rest of a page; in JSON these stand in texts only, where they may be written so.
+_ESCAPES = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True)
+class HtmlElement:
+    """An element of a page.
+
+    Attributes
+    ----------
+    markup
+        Its HTML. Scripts find it by its class, and read its data from the `data_block` inside it.
+    styles, scripts
+        Files of this package by their paths, in the order in which they are needed. A page has each once, whatever
+        number of elements need it: styles in its head, scripts at its end, as classic scripts.
+    computes
+        Whether its scripts run WebAssembly in workers, which a page allows then.
+    connects
+        Whether its scripts speak with the server that the page comes from, which a page allows then.
+    """
+
+    markup: Markup
+    styles: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    computes: bool = False
+    connects: bool = False
+
+    @classmethod
+    def around(cls, markup: Markup, parts: Iterable[HtmlElement]) -> Self:
+        """Return an element whose markup contains other elements, with their needs."""
+        inside = list(parts)
+        styles = dict.fromkeys(name for each in inside for name in each.styles)
+        scripts = dict.fromkeys(name for each in inside for name in each.scripts)
+        computes, connects = any(each.computes for each in inside), any(each.connects for each in inside)
+        return cls(markup, tuple(styles), tuple(scripts), computes, connects)
+
+
+def data_block(data: Any, kind: str = "data") -> Markup:
+    """Return escaped JSON data for scripts of a page.
+
+    Parameters
+    ----------
+    data
+        Mappings, sequences, NumPy arrays, texts, numbers; numbers that are not finite become null.
+    kind
+        Class by which scripts find it.
+    """
+    text = json.dumps(plain(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return Markup('<script type="application/json" class="{}">{}</script>').format(
+        kind, Markup(text.translate(_ESCAPES))
+    )
 
 
 def page(title: str, content: HtmlElement) -> str:

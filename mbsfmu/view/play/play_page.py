@@ -1,4 +1,4 @@
-"""A model alive in a page: its compiled steps, its moving picture, and all that hands may do with it."""
+"""A model alive in a page or in a cell of a notebook: its compiled steps, its animation, inputs by hand."""
 
 from __future__ import annotations
 
@@ -19,25 +19,20 @@ from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import in_equal_steps, monolithic_simulation, run_options
 from mbsfmu.fmu.description import FmuDescription
 from mbsfmu.integration.solvers import makes_equal_steps
-from mbsfmu.io.ended_runs import RunError
+from mbsfmu.io.checkpoints import RunError
 from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.model.machine import Machine
-from mbsfmu.model.remarks import model_remarks
+from mbsfmu.model.machine import Machine, model_remarks
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality, Variability, Variable, rated_names
 from mbsfmu.native.c_sources import unit_files
 from mbsfmu.native.native_package import described_sources, refuse_threads
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP
-from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams
-from mbsfmu.view.circuit.circuit_element import circuit_elements
-from mbsfmu.view.pages.element import HtmlElement, data_block
-from mbsfmu.view.pages.page import filled, framed, page, write_page
-from mbsfmu.view.pages.page_files import text_of
-from mbsfmu.view.play.coupled_machine import CoupledMachine
-from mbsfmu.view.play.live_poses import FILE, LivePoses
-from mbsfmu.view.play.notebook import notebook_widget
+from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams, circuit_elements
+from mbsfmu.view.pages.page import HtmlElement, data_block, filled, framed, page, text_of, write_page
+from mbsfmu.view.play.coupled_machine import FILE, CoupledMachine, LivePoses
 from mbsfmu.view.play.replay import (
     Replay,
     coupled_replay_by_command,
@@ -46,9 +41,78 @@ from mbsfmu.view.play.replay import (
     replay_in_python,
     table_of,
 )
+from mbsfmu.view.scene.animation import scene_element
 from mbsfmu.view.scene.payload import Uncoloured, motion, placements_of, pressure_sources
-from mbsfmu.view.scene.recorded import Recorded
-from mbsfmu.view.scene.scene_element import scene_element
+from mbsfmu.view.scene.poses import Recorded
+
+_NOTEBOOK_HEIGHT = 1000
+"""Pixels of the frame."""
+
+
+def notebook_widget(
+    title: str, page: str, inputs: Sequence[str], signals: Sequence[str], plotted: Sequence[str]
+) -> Any:
+    """Return a widget of a page in which a machine runs.
+
+    Parameters
+    ----------
+    title, page
+        The machine, and its page.
+    inputs, signals, plotted
+        Names of the inputs, of all signals, and of those that are plotted at first.
+
+    Returns
+    -------
+    anywidget.AnyWidget
+        With `time` in s, `values` of the plotted signals and `inputs` by their names, told five times a second; `set`
+        sets inputs, `plot` chooses signals.
+
+    Raises
+    ------
+    InputError
+        When the package anywidget is missing.
+    """
+    try:
+        import anywidget  # noqa: PLC0415 - an extra
+        import traitlets  # noqa: PLC0415
+    except ImportError:
+        raise InputError(
+            "a widget needs the package anywidget, extra 'notebook': pip install 'mbsfmu[notebook]'"
+        ) from None
+
+    class PlayWidget(anywidget.AnyWidget):
+        """A running machine in a cell."""
+
+        _esm = text_of("play/notebook.js")
+        title = traitlets.Unicode("").tag(sync=True)
+        page = traitlets.Unicode("").tag(sync=True)
+        height = traitlets.Int(_NOTEBOOK_HEIGHT).tag(sync=True)
+        time = traitlets.Float(0.0).tag(sync=True)
+        values = traitlets.Dict().tag(sync=True)
+        inputs = traitlets.Dict().tag(sync=True)
+        wanted = traitlets.Dict().tag(sync=True)
+        signals = traitlets.List().tag(sync=True)
+
+        def set(self, values: Mapping[str, float]) -> None:
+            """Set inputs by their names; refuse unknown ones."""
+            for name in values:
+                _known(name, inputs, "input")
+            self.wanted = {name: float(value) for name, value in values.items()}
+            self.wanted = {}  # the same values may be wanted again
+
+        def plot(self, *names: str) -> None:
+            """Choose the signals that are plotted, and whose values are told; refuse unknown ones."""
+            for name in names:
+                _known(name, signals, "signal")
+            self.signals = list(names)
+
+    return PlayWidget(title=title, page=page, signals=list(plotted))
+
+
+def _known(name: str, names: Sequence[str], kind: str) -> None:
+    if name not in names:
+        raise InputError(f"there is no {kind} '{name}' in the page; {closest_match(name, names)}")
+
 
 _PREVIEW = 10.0
 """Most s of the run that tells how far the machine goes: long enough for a cycle of a working machine."""

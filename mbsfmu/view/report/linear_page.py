@@ -11,14 +11,25 @@ from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling import DataError
-from mbsfmu.view.pages.blocks import answer, as_sentence, beside, heading, paragraph, section, stack, unfolded
-from mbsfmu.view.pages.download import download
-from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.formatted_quantity import number, percent, quantity
-from mbsfmu.view.pages.html_table import Cell, table
-from mbsfmu.view.plots.curve import Curve
-from mbsfmu.view.plots.plot import Plot, by_unit
-from mbsfmu.view.report.circumstances import Circumstances
+from mbsfmu.view.pages.blocks import (
+    Cell,
+    answer,
+    as_sentence,
+    beside,
+    download,
+    heading,
+    number,
+    paragraph,
+    percent,
+    quantity,
+    section,
+    stack,
+    table,
+    unfolded,
+)
+from mbsfmu.view.pages.page import HtmlElement
+from mbsfmu.view.plots.plot import Curve, Plot, by_unit
+from mbsfmu.view.report.report_sections import Circumstances
 
 _MOST_INPUTS, _MOST_OUTPUTS = 4, 8
 """Frequency and step responses that are drawn; the files have all."""

@@ -15,15 +15,12 @@ from mbsfmu.comparison import Comparison
 from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.studies import StudyResult
-from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.page import write_page
-from mbsfmu.view.report.circumstances import Circumstances
+from mbsfmu.view.pages.page import HtmlElement, write_page
 from mbsfmu.view.report.comparison_page import comparison_page
-from mbsfmu.view.report.coupled_page import coupled_page
-from mbsfmu.view.report.fit_page import fit_page
 from mbsfmu.view.report.linear_page import linear_page
-from mbsfmu.view.report.run_page import run_page
-from mbsfmu.view.report.study_page import study_page
+from mbsfmu.view.report.report_sections import Circumstances
+from mbsfmu.view.report.run_page import coupled_page, run_page
+from mbsfmu.view.report.study_page import fit_page, study_page
 
 _PAGES: dict[type[Any], Callable[[Any, Circumstances], tuple[str, HtmlElement]]] = {
     Comparison: comparison_page,

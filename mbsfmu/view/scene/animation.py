@@ -1,4 +1,4 @@
-"""Animation of a run: in a notebook, as a page, or embedded in another one."""
+"""Animation of a run: in a notebook, as a page, or as an element of another one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,40 @@ from markupsafe import Markup
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
-from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.page import framed, write_page
+from mbsfmu.model.system_model import ModelData
+from mbsfmu.view.pages.page import HtmlElement, data_block, framed, write_page
 from mbsfmu.view.scene.gltf import glb
 from mbsfmu.view.scene.payload import FRAME_RATE, motion
-from mbsfmu.view.scene.scene_element import scene_element
+
+_SCRIPTS = ("shapes", "lines", "arrows", "run", "trace", "panel", "triad", "scene")
+
+
+def scene_element(
+    payload: Mapping[str, Any], *, label: str | None = None, plays: bool = False, live: bool = False
+) -> HtmlElement:
+    """Return the animation with controls to play, scrub and rotate.
+
+    Parameters
+    ----------
+    payload
+        What `mbsfmu.view.scene.motion` gave.
+    label
+        What it shows, for those who do not see it; the model's name by default.
+    plays
+        Whether it plays at once, but for those who asked their system for less motion.
+    live
+        Whether a script gives it poses as they are computed, by `show`; the motion says then how far it goes.
+    """
+    kind = " data-live" if live else " data-play" if plays else ""
+    markup = Markup('<div class="mbsfmu-scene" role="group" aria-label="{}"{}>{}</div>').format(
+        label or f"{payload['name']} in motion", Markup(kind), data_block(payload)
+    )
+    names = (*_SCRIPTS, "live") if live else _SCRIPTS
+    shared = ("pages/download.js", "pages/pressure_colours.js", "assets/three/three.min.js")
+    scripts = (*shared, *(f"scene/{name}.js" for name in names))
+    return HtmlElement(markup, ("scene/scene.css",), scripts)
+
 
 _HEIGHT = 620  # pixels of a frame in a notebook
 

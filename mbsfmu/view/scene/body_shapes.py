@@ -1,18 +1,39 @@
-"""Default shapes of bodies: rods between joints, cuboids of their inertia, balls."""
+"""Shapes of bodies and symbols of joints: from data, or rods, cuboids and balls by default."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import base64
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from mbsfmu.equations.rotation import quaternion_from_rotation
-from mbsfmu.model.body import Beam, Body, Cuboid, RigidBody
+from mbsfmu.base.errors import InputError
+from mbsfmu.equations.rotation import quaternion_from_rotation, rotation_from_vector, unit
+from mbsfmu.model.body import (
+    AnyShape,
+    Beam,
+    Body,
+    BoxShape,
+    Cuboid,
+    CylinderShape,
+    MeshShape,
+    PlateShape,
+    RigidBody,
+    RodShape,
+    SphereShape,
+)
+from mbsfmu.model.joint import AnyJoint, JointElement
 from mbsfmu.model.reference_types import ReferenceKind, references
-from mbsfmu.view.scene.poses import Placement
-from mbsfmu.view.scene.recorded import Floats
+from mbsfmu.view.scene.gltf import triangles
+from mbsfmu.view.scene.poses import Floats, Placement
+
+
+def packed(values: Floats) -> str:
+    """Return numbers of four bytes each, least significant byte first, in base64."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")
+
 
 Shape = dict[str, Any]
 """A shape in the form of the page: kind, sizes in m, and pose in the body frame."""
@@ -138,3 +159,98 @@ def placed(centre: Vector3, axes: Floats | None = None) -> Shape:
 def numbers(values: Vector3) -> list[float]:
     """Return numbers as a page takes them, to seven digits."""
     return [float(f"{value:.7g}") for value in values]
+
+
+def given_shapes(shapes: Iterable[AnyShape], owner: str) -> tuple[list[Shape], list[str]]:
+    """Return shapes, and sentences on those that cannot be drawn.
+
+    Parameters
+    ----------
+    shapes
+        Those of a body or of the ground.
+    owner
+        Whose they are, for the sentences.
+    """
+    drawn, notes = [], []
+    for shape in shapes:
+        try:
+            found = _drawn(shape)
+        except InputError as error:
+            notes.append(f"{owner}: {error}")
+            continue
+        drawn.append(found if shape.colour is None else {**found, "colour": shape.colour})
+    return drawn, notes
+
+
+def _drawn(shape: AnyShape) -> Shape:
+    if isinstance(shape, RodShape):
+        return rod(shape.start, shape.end, shape.radius)
+    axes = rotation_from_vector(shape.orientation)
+    place = placed(shape.position, axes)
+    match shape:
+        case BoxShape():
+            return box(shape.size, shape.position, axes)
+        case SphereShape():
+            return {"kind": "sphere", "radius": shape.radius, **place}
+        case CylinderShape():
+            return {"kind": "cylinder", "radius": shape.radius, "length": shape.length, **place}
+        case PlateShape():
+            outline = [numbers(corner) for corner in shape.outline]
+            return {"kind": "plate", "outline": outline, "thickness": shape.thickness, **place}
+        case MeshShape():
+            return {"kind": "mesh", "triangles": packed(triangles(shape.file) * np.array(shape.scale)), **place}
+
+
+def joint_symbols(placement: Placement, first_body: int) -> list[dict[str, Any]]:
+    """Return the symbols of all joints, each on its moving body.
+
+    Parameters
+    ----------
+    placement
+        The mechanism.
+    first_body
+        Index of its first body among those of the scene.
+    """
+
+    def end(reference: str, axis: Floats) -> dict[str, Any]:
+        body, position = placement.point(reference)
+        body = body if body < 0 else first_body + body
+        return {"body": body, "position": numbers(position), "axis": numbers(axis)}
+
+    result = []
+    for joint in placement.mechanism.joints:
+        turned = rotation_from_vector(joint.orientation).T
+        for kind, reference, axis in _marks(joint):
+            symbol = {"name": joint.name, "kind": kind, **end(reference, axis)}
+            if kind == "slide":  # a rail on the parent, on which a sleeve of the child goes
+                along = axis if reference == joint.parent else turned.T @ axis
+                symbol = {**symbol, **end(joint.child, turned @ along), "rail": end(joint.parent, along)}
+            result.append(symbol)
+    return result
+
+
+def _marks(joint: AnyJoint) -> Iterator[tuple[str, str, Floats]]:
+    """Yield kind, point and axis of a joint's marks: the first element's on the parent, the last one's on the child."""
+    slides = [each for each in joint.elements if each.slides]
+    hinges = [each for each in joint.elements if not each.slides]
+    if len(joint.elements) == 6:
+        return
+    if joint.only_closes:
+        yield "ball", joint.parent, np.array([0.0, 1.0, 0.0])
+        yield "ball", joint.child, np.array([0.0, 1.0, 0.0])
+        return
+    if not joint.elements:
+        yield "fixed", joint.parent, np.array([0.0, 1.0, 0.0])
+    if len(hinges) == 3:
+        yield "ball", joint.child, np.array([0.0, 1.0, 0.0])
+        hinges = []
+    for kind, elements in (("slide", slides), ("pin", hinges)):
+        for element in elements:
+            yield kind, *_axis(joint, element)
+
+
+def _axis(joint: AnyJoint, element: JointElement) -> tuple[str, Floats]:
+    """Return the point and the axis, in that body's frame, of an element that only the first ones or the last have."""
+    if element is joint.elements[-1] and len(joint.elements) > 1:
+        return joint.child, rotation_from_vector(joint.orientation).T @ unit(element.axis)
+    return joint.parent, unit(element.axis)

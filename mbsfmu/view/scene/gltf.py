@@ -1,4 +1,4 @@
-"""Moving machines as binary glTF 2.0 files [Khronos: glTF 2.0 specification, ISO/IEC 12113:2022]."""
+"""Moving machines as binary glTF 2.0 files, with shapes as triangles."""
 
 from __future__ import annotations
 
@@ -7,13 +7,219 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbsfmu.view.scene.poses import point_path
-from mbsfmu.view.scene.recorded import Floats
-from mbsfmu.view.scene.tessellation import Triangles, capsule, coil, cylinder, tessellated
+from mbsfmu.base.errors import InputError
+from mbsfmu.view.scene.poses import Floats, point_path
+
+_AROUND = 32
+"""Corners of a circle."""
+_ARC = 9
+"""Corners of a quarter of it in capsules and spheres."""
+_COILS, _PER_COIL, _AROUND_WIRE, _WIRE = 9, 16, 6, 0.16
+"""Coils of a spring, corners of each and around the wire, and radius of the wire by that of the spring."""
+
+
+class Triangles(NamedTuple):
+    """Triangles in m.
+
+    Attributes
+    ----------
+    corners
+        Shape (n, 3).
+    normals
+        Of the corners, shape (n, 3); None where triangles are flat, three corners each.
+    indices
+        Of the corners of each triangle, counterclockwise from outside, shape (k, 3); None as for normals.
+    """
+
+    corners: Floats
+    normals: Floats | None = None
+    indices: Floats | None = None
+
+
+def tessellated(shape: Mapping[str, Any]) -> Triangles:
+    """Return the triangles of a shape in its own frame; a rod lies along y about its middle."""
+    match shape["kind"]:
+        case "box":
+            across, deep, thick = shape["size"]
+            corners = [(x * across / 2, y * deep / 2) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+            return extruded(corners, thick)
+        case "plate":
+            return extruded(shape["outline"], shape["thickness"])
+        case "sphere":
+            return capsule(shape["radius"], 0.0)
+        case "rod":
+            return capsule(shape["radius"], float(np.linalg.norm(np.subtract(shape["end"], shape["start"]))))
+        case "cylinder":
+            return turned_to_z(cylinder(shape["radius"], shape["length"]))
+        case _:
+            return Triangles(np.frombuffer(base64.b64decode(shape["triangles"]), "<f4").reshape(-1, 3).astype(float))
+
+
+def extruded(outline: Sequence[Sequence[float]], thickness: float) -> Triangles:
+    """Return a plate with an outline in the x-y plane, about its middle."""
+    corners = np.array(outline, dtype=float)
+    if _area(corners) < 0.0:
+        corners = corners[::-1]
+    low, high = (np.column_stack([corners, np.full(len(corners), z)]) for z in (-thickness / 2, thickness / 2))
+    faces = [face for ear in _ears(corners) for face in (high[ear], low[ear[::-1]])]
+    for here in range(len(corners)):
+        behind = (here + 1) % len(corners)
+        faces += [
+            np.stack([low[here], low[behind], high[behind]]),
+            np.stack([low[here], high[behind], high[here]]),
+        ]
+    return Triangles(np.concatenate(faces))
+
+
+def _area(corners: Floats) -> float:
+    """Return the area of a polygon, negative if clockwise."""
+    x, y = corners.T
+    return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+
+
+def _ears(corners: Floats) -> list[list[int]]:
+    """Return triangles of a counterclockwise polygon, by cutting ears [Meisters, Amer. Math. Monthly 82, 1975]."""
+    left, found = list(range(len(corners))), []
+    while len(left) > 3:
+        for place in range(len(left)):
+            ear = [left[place - 1], left[place], left[(place + 1) % len(left)]]
+            others = corners[[each for each in left if each not in ear]]
+            if _area(corners[ear]) > 0.0 and not _any_inside(corners[ear], others):
+                break
+        else:  # an outline that crosses itself has no ears everywhere
+            place, ear = 0, [left[-1], left[0], left[1]]
+        found.append(ear)
+        left.pop(place)
+    return [*found, left]
+
+
+def _any_inside(triangle: Floats, points: Floats) -> bool:
+    """Return whether one of some points lies in a counterclockwise triangle or on its edge."""
+    edges = np.roll(triangle, -1, axis=0) - triangle
+    away = points[:, None] - triangle
+    return bool(np.any(np.all(edges[:, 0] * away[..., 1] - edges[:, 1] * away[..., 0] >= 0.0, axis=1)))
+
+
+def capsule(radius: float, length: float) -> Triangles:
+    """Return a rod along y with round ends, between whose centres lies a length; a sphere without one."""
+    angles = np.linspace(0.0, np.pi / 2, _ARC)
+    upper = np.column_stack([np.cos(angles), np.sin(angles)])
+    normals = np.concatenate([upper[::-1] * (1.0, -1.0), upper])
+    shift = np.repeat([-length / 2, length / 2], _ARC)
+    return revolved(radius * normals + np.column_stack([np.zeros(2 * _ARC), shift]), normals)
+
+
+def cylinder(radius: float, length: float) -> Triangles:
+    """Return a cylinder along y about its middle."""
+    half = length / 2
+    profile = [(0.0, -half), (radius, -half), (radius, -half), (radius, half), (radius, half), (0.0, half)]
+    normals = [(0.0, -1.0), (0.0, -1.0), (1.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.0, 1.0)]
+    return revolved(np.array(profile), np.array(normals))
+
+
+def revolved(profile: Floats, normals: Floats) -> Triangles:
+    """Return the surface of a profile of radius and height, from below upwards, that turns about y."""
+    angles = np.linspace(0.0, 2 * np.pi, _AROUND + 1)
+    directions = np.stack([np.cos(angles), np.zeros_like(angles), -np.sin(angles)], axis=1)
+
+    def around(values: Floats) -> Floats:
+        return values[None, :, :1] * directions[:, None] + values[None, :, 1:] * np.array([0.0, 1.0, 0.0])
+
+    return _sheet(around(profile), around(normals))
+
+
+def coil() -> Triangles:
+    """Return a spring along y of length and radius 1, about its middle."""
+    turns = np.linspace(0.0, 2 * np.pi * _COILS, _COILS * _PER_COIL + 1)
+    around = np.linspace(0.0, 2 * np.pi, _AROUND_WIRE + 1)
+    outwards = np.stack([np.cos(turns), np.zeros_like(turns), np.sin(turns)], axis=1)
+    normals = np.cos(around)[None, :, None] * outwards[:, None] + np.sin(around)[None, :, None] * np.array(
+        [0.0, 1.0, 0.0]
+    )
+    centres = outwards + np.linspace(-0.5, 0.5, len(turns))[:, None] * np.array([0.0, 1.0, 0.0])
+    return _sheet(centres[:, None] + normals * (_WIRE, 0.25 / _COILS, _WIRE), normals)
+
+
+def _sheet(corners: Floats, normals: Floats) -> Triangles:
+    """Return a surface of a grid of corners, shape (n, m, 3); outside is where the second goes left of the first."""
+    rows, columns = corners.shape[:2]
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    here, right, above, beyond = grid[:-1, :-1], grid[1:, :-1], grid[:-1, 1:], grid[1:, 1:]
+    faces = np.concatenate([np.stack([here, right, beyond], axis=-1), np.stack([here, beyond, above], axis=-1)])
+    return Triangles(corners.reshape(-1, 3), normals.reshape(-1, 3), faces.reshape(-1, 3))
+
+
+def turned_to_z(surface: Triangles) -> Triangles:
+    """Return a surface along y along z instead."""
+    turn = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+    normals = None if surface.normals is None else surface.normals @ turn
+    return Triangles(surface.corners @ turn, normals, surface.indices)
+
+
+MOST_TRIANGLES = 200_000
+"""Of a file: a page with more is too large to be handed on."""
+_HEADER, _TRIANGLE = 84, 50  # bytes of a binary STL file
+
+
+def triangles(file: str) -> Floats:
+    """Return the corners of the triangles of a file, shape (3 n, 3).
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or has no triangles or too many; the sentence names it.
+    """
+    path = Path(file)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    try:
+        corners = _of_obj(content.decode()) if path.suffix.lower() == ".obj" else _of_stl(content)
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{file} is not what its name says: {error}") from None
+    if not len(corners) or not np.isfinite(corners).all():
+        raise InputError(f"{file} has no triangles that can be drawn")
+    if len(corners) > 3 * MOST_TRIANGLES:
+        raise InputError(f"{file} has {len(corners) // 3} triangles; a page takes {MOST_TRIANGLES} at most of a file")
+    return corners
+
+
+def _of_stl(content: bytes) -> Floats:
+    """Read binary or text STL, distinguished by the length stated in binary files."""
+    count = int.from_bytes(content[80:84], "little") if len(content) >= _HEADER else -1
+    if len(content) == _HEADER + _TRIANGLE * count:
+        kind = np.dtype([("numbers", "<f4", 12), ("attribute", "<u2")])
+        rows = np.frombuffer(content, kind, count, _HEADER)["numbers"].astype(float)
+        return rows[:, 3:].reshape(-1, 3)
+    lines = (line.split() for line in content.decode("ascii").splitlines())
+    corners = np.array([[float(each) for each in line[1:4]] for line in lines if line[:1] == ["vertex"]])
+    if len(corners) % 3:
+        raise ValueError("a triangle has not three corners")
+    return corners.reshape(-1, 3)
+
+
+def _of_obj(text: str) -> Floats:
+    """Read an OBJ file: faces of more corners are fans of triangles."""
+    places: list[list[float]] = []
+    corners: list[int] = []
+    for line in text.splitlines():
+        kind, *words = line.split() or [""]
+        if kind == "v":
+            places.append([float(each) for each in words[:3]])
+        elif kind == "f":
+            face = [int(word.partition("/")[0]) for word in words]
+            face = [index - 1 if index > 0 else len(places) + index for index in face]
+            for second, third in pairwise(face[1:]):
+                corners += [face[0], second, third]
+    return np.array(places, dtype=float).reshape(-1, 3)[corners]
+
 
 _FLOAT, _UNSIGNED = 5126, 5125  # component types
 _CORNERS, _INDICES = 34962, 34963  # targets of buffer views

@@ -12,18 +12,13 @@ import numpy as np
 from hydraulics import Component
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import mechanisms_of
 from mbsfmu.model.reference_types import GROUND, ReferenceKind, references
-from mbsfmu.view.scene.acting import Acting
-from mbsfmu.view.scene.body_shapes import numbers, shapes_of
-from mbsfmu.view.scene.given_shapes import given_shapes
-from mbsfmu.view.scene.joint_symbols import joint_symbols
-from mbsfmu.view.scene.lines import force_lines
-from mbsfmu.view.scene.packing import packed
-from mbsfmu.view.scene.poses import Placement, point_path, poses
-from mbsfmu.view.scene.recorded import Floats, Recorded, viewing_times
+from mbsfmu.model.system_model import circuits_of
+from mbsfmu.view.scene.body_shapes import given_shapes, joint_symbols, numbers, packed, shapes_of
+from mbsfmu.view.scene.loads import Acting, force_lines
+from mbsfmu.view.scene.poses import Floats, Placement, Recorded, point_path, poses, viewing_times
 
 FRAME_RATE = 30.0
 """Frames per second of a run; a page interpolates between them."""

@@ -1,4 +1,4 @@
-/* Conditions that users of a run should know of, as an end stop that is reached; as mbsfmu/simulation/condition_watch.py. They are
+/* Conditions that users of a run should know of, as an end stop that is reached; as mbsfmu/simulation/watches.py. They are
  * looked at where communication steps end. A host may take steps back if it has saved a state: what happened in one is told
  * where it says that it will not, or cannot, at the end of the run, or where a step fails. */
 

@@ -1,4 +1,4 @@
-/* When discrete states are updated, and what the updates make of them: as mbsfmu/simulation/sampling.py, which says more,
+/* When discrete states are updated, and what the updates make of them: as mbsfmu/simulation/run_loop.py, which says more,
  * to the last bit. */
 
 /* The number of the last instant up to a time; −1 before the first one. */

@@ -1,4 +1,4 @@
-/* Newton's iteration for an algebraic loop, as mbsfmu/tracing/loop_solver.py makes it, which says more. */
+/* Newton's iteration for an algebraic loop, as mbsfmu/tracing/solved_equations.py makes it, which says more. */
 #ifndef MBSFMU_LOOP_SOLVER_H
 #define MBSFMU_LOOP_SOLVER_H
 

@@ -156,7 +156,7 @@ static int positive_definite(const double *matrix, double shift) {
 }
 
 /* What holds of the inertia tensors of all bodies, but not of this one, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz; NULL for one that
- * a body can have: as `missing_in` of mbsfmu/model/inertia.py. */
+ * a body can have: as `missing_in` of mbsfmu/model/body.py. */
 static const char *missing_in(const double *tensor, int rod) {
     const double trace = tensor[0] + tensor[1] + tensor[2];
     double moments[6];

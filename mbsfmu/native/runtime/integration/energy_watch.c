@@ -1,4 +1,4 @@
-/* Energy that drifts tells steps which do not resolve a motion or circuit; as mbsfmu/simulation/energy_watch.py. It is looked at
+/* Energy that drifts tells steps which do not resolve a motion or circuit; as mbsfmu/simulation/watches.py. It is looked at
  * wherever outputs are read, and of steps after which nothing is read at a few between powers of two. A host may take steps
  * back if it has saved a state: what is found in one is told where it says that it will not, or cannot, at the end of the run,
  * or where a step fails. */

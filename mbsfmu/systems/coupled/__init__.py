@@ -1,1 +1,0 @@
-"""Coupled systems: connections, algebraic loops, order of updates."""

@@ -69,7 +69,6 @@ REASONS = {
     "10.6": "a small whole number chosen by two conditions becomes a `double`",
     "11.1": "pointers to functions that are not used are cast to `void`, which says so",
     "20.8": "conditions on sizes of the model: more than zero means that there are some",
-    "21.1": "`_GNU_SOURCE`, for threads",
     "18.8": "not so: the size is a `sizeof` of a member, which is constant",
 }
 FOUND = re.compile(r"\[misra-c2012-(\d+\.\d+)\]")

@@ -147,7 +147,7 @@ def measured(name: str, model: CoupledModel, folder: Path) -> list[str]:
     wraps = [f"-Wl,--wrap={each}" for each in ALLOCATORS]
     source = f"sources/{identifier}.c"
     subprocess.run(["gcc", *FLAGS, "-fstack-usage", "-c", source, "-o", "model.o"], check=True, cwd=folder)
-    command = ["gcc", "-O2", "host.c", "model.o", "-o", "host", *wraps, "-lm", "-lpthread"]
+    command = ["gcc", "-O2", "host.c", "model.o", "-o", "host", *wraps, "-lm"]
     subprocess.run(command, check=True, cwd=folder)
     frames = [line.split("\t")[1:] for line in (folder / "model.su").read_text().splitlines()]
     assert all("dynamic" not in kind or "bounded" in kind for _, kind in frames), "the stack of a function has no bound"

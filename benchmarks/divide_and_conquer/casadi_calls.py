@@ -76,8 +76,7 @@ def compiled(sources: dict[str, str], folder: Path) -> tuple[float, Path]:
     """Compile `timed.c` for this machine; return the processor time of compilers in s too."""
     os.environ["MBSFMU_CACHE"] = str(folder)  # nothing is compiled before
     begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    flags = {name: "-O2" for name in ("timed.c", "pool.c") if name in sources}
-    library = compile_library(sources, flags, None, portable=False)
+    library = compile_library(sources, {"timed.c": "-O2"}, None, portable=False)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin, library
 
 
@@ -119,7 +118,6 @@ EXPORT void timed(const double *parameters, const double *z, const double *w, in
                   double *rates) {
     Parts *parts = &instance.parts;
     connect_memory(&instance);
-    if (instance.state.threads < 1.0) instance.state.threads = THREADS;
     COPY(parts->parameters, parameters, PARAMETERS);
     COPY(parts->references, instance.unturned, REFERENCES);
     COPY(parts->coordinates, z, COORDINATES);

@@ -1,10 +1,8 @@
 """Right-hand sides of `dca` in loops over the size, beside unrolled code, Pinocchio, MuJoCo and Exudyn.
 
 Run: python benchmarks/divide_and_conquer/large.py [--quick] [--write] [KIND …]
-     python benchmarks/divide_and_conquer/large.py [--quick] threads
 
-Kinds are planar, spatial, spherical, tree, floating and ladders; all where none is named. `threads` is chains in
-sections with one and two threads, and a model of what more would give, see `threads.py`. Prints the tables of
+Kinds are planar, spatial, spherical, tree, floating and ladders; all where none is named. Prints the tables of
 docs/studies/large-mechanisms.md; `--write` puts them there, and draws docs/studies/large-mechanisms.svg where all kinds
 have been measured. Needs g++ and the packages `pin`, `mujoco` and `exudyn`; what is not installed is left out. With
 `--quick` there are small machines only, without Pinocchio in C++, which takes long to compile.
@@ -25,7 +23,6 @@ import numpy as np
 from figures import DOCS, put_table
 from measured import EXUDYN, LOOPS, MEASURES, MUJOCO, PINOCCHIO, STRAIGHT, Libraries, Row
 from rates import QUICK
-from threads import shared_table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -149,11 +146,8 @@ def drawn(found: Mapping[str, Sequence[Row]]) -> str:
 def main() -> None:
     """Measure what is named."""
     named = [each for each in sys.argv[1:] if not each.startswith("--")]
-    if named == ["threads"]:
-        shared_table((32,) if QUICK else (256, 1024, 4096))
-        return
     if unknown := set(named) - MEASURES.keys():
-        sys.exit(f"{', '.join(sorted(unknown))}: no kind of machine; there are {', '.join(MEASURES)} and threads")
+        sys.exit(f"{', '.join(sorted(unknown))}: no kind of machine; there are {', '.join(MEASURES)}")
     found = measure(named or list(MEASURES))
     if "--write" in sys.argv:
         put(found)

@@ -14,7 +14,7 @@ from flow import Floats, Flow
 from machines import Machine, Point
 
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.native.c_sources import StepSources, with_threads
+from mbsfmu.native.c_sources import StepSources
 
 HERE = Path(__file__).parent
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
@@ -32,8 +32,7 @@ def pointer(array: Floats) -> ctypes._Pointer[ctypes.c_double]:
 def compiled_rates(flow: Flow) -> ctypes.CDLL:
     """Compile a right-hand side with the flags of native units, for this machine."""
     sources = StepSources.of(flow.simulation).code() | {"timed.c": (HERE / "timed.c").read_text(encoding="utf-8")}
-    compiled = with_threads({"timed.c": "-O2"}, sources)
-    return ctypes.CDLL(str(compile_library(sources, compiled, None, portable=False)))
+    return ctypes.CDLL(str(compile_library(sources, {"timed.c": "-O2"}, None, portable=False)))
 
 
 def point(flow: Flow) -> Floats:

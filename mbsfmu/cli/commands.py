@@ -23,7 +23,7 @@ EXPERT = frozenset(
     {
         # of simulations and FMUs
         *("jacobian", "absolute_tolerance", "newton_tolerance", "iterations", "penalty", "projections"),
-        *("restart_momenta", "stabilisation", "code", "unit_threads", "assembly"),
+        *("restart_momenta", "stabilisation", "code", "assembly"),
         # of exports
         *("arrays", "sources", "locals", "no_execution_tool", "reference", "wrapper"),
         # of coupled runs

@@ -37,7 +37,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 RUN = tuple(name for name in RunOptions.known() if name not in ("jacobian", "tolerances"))
 """Options of a simulation on the command line; others are available in Python only."""
 DIFFERENTIATED = tuple(
-    name for name in RUN if name not in ("formulation", "check_error", "iterations", "code", "unit_threads", "assembly")
+    name for name in RUN if name not in ("formulation", "check_error", "iterations", "code", "assembly")
 )
 """Options of simulations whose runs are differentiated: by double-step, and in steps that converge."""
 OF_FMUS = tuple(name for name in RUN if name != "check_error")

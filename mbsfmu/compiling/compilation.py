@@ -37,7 +37,7 @@ CODE = {
 LINK = {
     ".dll": ("-shared", "-s"),
     PROGRAM: ("-s",),
-    ".so": ("-shared", "-s", "-lm", "-Wl,--as-needed", "-lpthread"),
+    ".so": ("-shared", "-s", "-lm", "-Wl,--as-needed"),
     ".dylib": ("-shared", "-lm"),
     # A reactor has no main function. Its host needs memory for arguments, and a place in the table for its logger.
     ".wasm": (

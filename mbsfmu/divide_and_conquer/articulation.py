@@ -7,7 +7,7 @@ Each joint has a motion subspace H, spanned by its slides and hinges, and a cons
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 
@@ -21,17 +21,17 @@ from mbsfmu.divide_and_conquer.articulated_bodies import (
     joint_rates,
     shifted,
 )
-from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, Hung, LevelEquations, SequentialAssembly
+from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, LevelEquations
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
 from mbsfmu.divide_and_conquer.elimination import reciprocal
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.forces import CoordinateRelation, Given
 from mbsfmu.equations.joint_coordinates import MotionState
-from mbsfmu.equations.kinematics import JointKinematics, Kinematics, sections
+from mbsfmu.equations.kinematics import JointKinematics, Kinematics
 from mbsfmu.equations.rotation import Frames, body_velocity, cross, perpendicular, stack
 from mbsfmu.modelling.fields import Array
-from mbsfmu.tracing.kernels import kernel, sections_wanted
+from mbsfmu.tracing.kernels import kernel
 
 _ALIGNED = 1e-9
 """Sine or cosine below which an axis counts as parallel or perpendicular: what turns a body so little has no energy."""
@@ -54,8 +54,7 @@ class Articulation:
     rows
         Indices of the loop equations in use.
     sequential
-        Whether joints are eliminated sequentially if there are no such equations: as articulated bodies, or in sections
-        where several threads share them.
+        Whether joints are eliminated sequentially if there are no such equations, as articulated bodies.
     opened
         Whether loops are open that hold the mechanism otherwise; bodies keep their excess inertias then.
     """
@@ -103,14 +102,6 @@ class Articulation:
         self._opened = opened
         self._links = links
         self._sequential = sequential and not rows
-        self._assembly = cache(self._assembled)
-
-    def _assembled(self, count: int) -> SequentialAssembly | DivideAndConquer:
-        if not self._sequential:
-            return DivideAndConquer(self.tree)
-        joints = self._links[: len(self._masses)]
-        hung = [Hung(link.ends[0], link.rows, self._excess.get(body, ())) for body, link in enumerate(joints)]
-        return SequentialAssembly(hung, sections([each.parent for each in hung], count))
 
     @cached_property
     def tree(self) -> BinaryTree:
@@ -178,9 +169,10 @@ class Articulation:
 
     # -- solutions ------------------------------------------------------------------------------------------
 
-    def passes_one_by_one(self, frames: Frames) -> bool:
-        """Return whether joints are passed as those of articulated bodies, which loses no digits."""
-        return self._sequential and sections_wanted(frames.rotation) == 1
+    @property
+    def passes_one_by_one(self) -> bool:
+        """Whether joints are passed as those of articulated bodies, which loses no digits."""
+        return self._sequential
 
     def assembled(self, frames: Frames, parameters: Array, active: Array | None) -> AssembledMechanism:
         """Return the assembly of all bodies, which solves for several loads.
@@ -193,7 +185,7 @@ class Articulation:
             As for `equations`.
         """
         centres = centres_of_mass(self._masses, frames, parameters)
-        if self.passes_one_by_one(frames):
+        if self.passes_one_by_one:
             inertias = [
                 each.regular_inertia(parameters) if self._opened else each.inertia(parameters) for each in self._masses
             ]
@@ -205,9 +197,7 @@ class Articulation:
 
             return moving
         inverse = inverse_inertias(self._masses, frames, parameters)
-        factors = self._assembly(sections_wanted(inverse)).factorize(
-            inverse, self.equations(frames, centres, parameters, active)
-        )
+        factors = DivideAndConquer(self.tree).factorize(inverse, self.equations(frames, centres, parameters, active))
 
         def solve(wrenches: list[Array], bias: Array) -> tuple[Array, Array]:
             central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]

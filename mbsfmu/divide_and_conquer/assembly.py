@@ -23,10 +23,7 @@ Sequential elimination of the constraint equations of a tree's joints, from the 
 
 Each subassembly then has one handle, the parent body of its next joint inwards, whereas one in the middle of a chain
 has two: an elimination takes a third of the operations, and stores a third of the numbers. The equations are those of
-`assembly.py`, which constraints with a softness need. Rigid joints take less as `articulated_bodies.py`, but that
-goes from the tips to the ground alone: for parallel threads the tree is cut into sections, whose joints are eliminated
-at the same time, of the section on the ground outwards, of those with tips inwards. The remaining subassemblies are
-assembled in pairs.
+`assembly.py`, which constraints with a softness need; rigid joints take less as `articulated_bodies.py`.
 """
 
 from __future__ import annotations
@@ -41,10 +38,8 @@ import numpy as np
 
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, BinaryTree, Elimination, Indices, SubassemblyBatch, TreeLevel
 from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
-from mbsfmu.equations.kinematics import JOINED, Piece
 from mbsfmu.equations.rotation import cut
 from mbsfmu.modelling.fields import Array
-from mbsfmu.tracing.kernels import in_section
 
 PENALTY = 1e6
 """Penalty factor α relative to the bodies' mean mass in kg; the paper's value for bodies of 1 kg [Malczyk2012]."""
@@ -426,8 +421,6 @@ class _Step:
     ----------
     body
         The body.
-    section
-        Its section.
     parts
         Indices of the assembled parts: bodies, then after all bodies the results of steps in their order.
     widths
@@ -443,7 +436,6 @@ class _Step:
     """
 
     body: int
-    section: int
     parts: tuple[int, ...]
     widths: tuple[int, ...]
     ends: tuple[tuple[int | None, ...], ...]
@@ -488,13 +480,7 @@ class _Joining:
         parent = self._bodies[body].parent
         return tuple(self.subassembly(each) for each in (parent, body) if each != GROUND)
 
-    def left(self, body: int) -> int:
-        """Return the number of remaining handles after a body is assembled with its parent."""
-        handles = [each for part in self.parts(body) for each in self._handles[part]]
-        ends = body, self._bodies[body].parent
-        return sum(self._waiting[each] > (each in ends) for each in handles)
-
-    def join(self, body: int, section: int) -> None:
+    def join(self, body: int) -> None:
         """Assemble a body with its parent."""
         parent, parts = self._bodies[body].parent, self.parts(body)
         handles = [each for part in parts for each in self._handles[part]]
@@ -512,50 +498,20 @@ class _Joining:
                 links.append(((slot,), own, True))
         slots, of_links, excess = zip(*links, strict=True) if links else ((), (), ())
         indices = tuple(np.array([own]) for own in of_links)
-        self.steps.append(_Step(body, section, parts, widths, slots, indices, excess, kept))
+        self.steps.append(_Step(body, parts, widths, slots, indices, excess, kept))
         for part in parts:
             self._of[part] = len(self._of)
         self._of.append(len(self._of))
         self._handles.append(tuple(handles[slot] for slot in kept))
 
 
-def _steps(bodies: Sequence[Hung], pieces: Sequence[Piece]) -> list[_Step]:
-    """Return the eliminations in their order."""
+def _steps(bodies: Sequence[Hung]) -> list[_Step]:
+    """Return the eliminations in their order: from the tips inwards, those of joints to the ground last."""
     joining = _Joining(bodies)
-    for piece in pieces:
-        for body in _inside(bodies, piece):
-            joining.join(body, piece.section)
-    between = [piece.bodies[0] for piece in reversed(pieces) if piece.parent != GROUND]
-    label = JOINED
-    while between:
-        taken: set[int] = set()
-        later = []
-        most = max(2, min(joining.left(body) for body in between))
-        for body in between:
-            parts = joining.parts(body)
-            if taken.isdisjoint(parts) and joining.left(body) <= most:
-                label -= 1
-                joining.join(body, label)
-                taken.update((*parts, joining.subassembly(body)))
-            else:
-                later.append(body)
-        between = later
+    inwards = range(len(bodies) - 1, -1, -1)
+    for body in sorted(inwards, key=lambda each: bodies[each].parent == GROUND):
+        joining.join(body)
     return joining.steps
-
-
-def _inside(bodies: Sequence[Hung], piece: Piece) -> Iterator[int]:
-    """Return the joints in a piece, by their outer bodies: branches first, then the main path."""
-    path: list[int] = []
-    if piece.end is not None:
-        path.append(piece.end)
-        while path[-1] != piece.bodies[0]:
-            path.append(bodies[path[-1]].parent)
-    along = set(path)
-    yield from (body for body in reversed(piece.bodies) if body not in along and bodies[body].parent != piece.parent)
-    if piece.parent != GROUND:
-        yield from path[:-1]
-        return
-    yield from path[::-1] or (body for body in reversed(piece.bodies) if bodies[body].parent == GROUND)
 
 
 class SequentialAssembly:
@@ -565,13 +521,11 @@ class SequentialAssembly:
     ----------
     bodies
         All bodies, parents first.
-    pieces
-        The sections of the tree.
     """
 
-    def __init__(self, bodies: Sequence[Hung], pieces: Sequence[Piece]) -> None:
+    def __init__(self, bodies: Sequence[Hung]) -> None:
         self._bodies = bodies
-        self._steps = _steps(bodies, pieces)
+        self._steps = _steps(bodies)
 
     def factorize(self, inverse: Array, equations: LevelEquations, softness: Array | None = None) -> SequentialFactors:
         """Eliminate all equations; arguments as for `DivideAndConquer`."""
@@ -579,19 +533,18 @@ class SequentialAssembly:
         left = [inverse[body : body + 1] for body in range(len(self._bodies))]
         history: list[list[Found]] = []
         for step in self._steps:
-            with in_section(inverse, step.section):
-                joined, found = eliminate(
-                    [left[part] for part in step.parts],
-                    [
-                        [equations.wrenches[end][rows] for end in range(len(ends))]
-                        for ends, rows in zip(step.ends, step.rows, strict=True)
-                    ],
-                    [None] * len(step.rows),
-                    [TAKEN_AWAY * np.ones(1) if excess else soft for excess in step.excess],
-                    ends=step.ends,
-                    closes_loop=(False,) * len(step.rows),
-                    kept=step.kept,
-                )
+            joined, found = eliminate(
+                [left[part] for part in step.parts],
+                [
+                    [equations.wrenches[end][rows] for end in range(len(ends))]
+                    for ends, rows in zip(step.ends, step.rows, strict=True)
+                ],
+                [None] * len(step.rows),
+                [TAKEN_AWAY * np.ones(1) if excess else soft for excess in step.excess],
+                ends=step.ends,
+                closes_loop=(False,) * len(step.rows),
+                kept=step.kept,
+            )
             left.append(joined)
             history.append(found)
         return SequentialFactors(self._bodies, self._steps, inverse, history)
@@ -628,23 +581,21 @@ class SequentialFactors:
         rests: list[list[Array]] = []
         for step, found in zip(self._steps, self._history, strict=True):
             parts, biases = [pools[part] for part in step.parts], [bias[rows] for rows in step.rows]
-            with in_section(free, step.section):
-                joined, left = gather(parts, found, biases, ends=step.ends, kept=step.kept)
+            joined, left = gather(parts, found, biases, ends=step.ends, kept=step.kept)
             pools.append(joined)
             rests.append(left)
         forces: list[Array] = [np.zeros((1, 0))] * len(pools)
         multipliers: list[tuple[int, Array]] = []
         for number, step in reversed(list(enumerate(self._steps))):
             outer = forces[len(self._bodies) + number]
-            with in_section(free, step.section):
-                acting, found = spread(
-                    outer,
-                    self._history[number],
-                    rests[number],
-                    ends=step.ends,
-                    kept=step.kept,
-                    handles=sum(step.widths),
-                )
+            acting, found = spread(
+                outer,
+                self._history[number],
+                rests[number],
+                ends=step.ends,
+                kept=step.kept,
+                handles=sum(step.widths),
+            )
             begin = 0
             for part, width in zip(step.parts, step.widths, strict=True):
                 forces[part] = acting[:, begin : begin + 6 * width]

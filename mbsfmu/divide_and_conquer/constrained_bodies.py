@@ -42,7 +42,7 @@ from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.forces import CoordinateRelation
 from mbsfmu.equations.joint_coordinates import measure
-from mbsfmu.equations.kinematics import JointKinematics, Kinematics, sections
+from mbsfmu.equations.kinematics import JointKinematics, Kinematics
 from mbsfmu.equations.rotation import Frames
 from mbsfmu.modelling.fields import Array
 
@@ -127,8 +127,7 @@ class ConstrainedBodies:
 
     @cached_property
     def _one_by_one(self) -> SequentialAssembly:
-        hung = self._hung or []
-        return SequentialAssembly(hung, sections([each.parent for each in hung], 1))
+        return SequentialAssembly(self._hung or [])
 
     def corrections(
         self,

@@ -38,8 +38,6 @@ def faster_form(
     *,
     explicit: bool,
     sequential: bool,
-    sections: int,
-    in_blocks: bool,
 ) -> Code | None:
     """Return the faster form of code for accelerations by divide and conquer; None if the size decides.
 
@@ -49,7 +47,7 @@ def faster_form(
     ----------
     system
         The system.
-    loops, sequential, sections, in_blocks
+    loops, sequential
         As for `SystemFunctions`.
     traces
         Keeps what was found.
@@ -60,9 +58,7 @@ def faster_form(
         return None
 
     def counted(code: Code) -> int:
-        functions = SystemFunctions(
-            system, loops, None, code, sequential=sequential, sections=sections, in_blocks=in_blocks
-        )
+        functions = SystemFunctions(system, loops, None, code, sequential=sequential)
         return functions.defined("weighed", lambda given: list(given.forward_dynamics(0.0))).operations
 
     def operations(code: Code) -> int:

@@ -1,4 +1,4 @@
-"""Options of formulations with kernel loops: form of code, threads, order of assembly."""
+"""Options of formulations with kernel loops: form of code, order of assembly."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from enum import StrEnum
 from typing import Annotated
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import Bounds, ChoiceOption, Number
+from mbsfmu.base.options import ChoiceOption
 from mbsfmu.formulations.formulation import FormulationOptions
-from mbsfmu.formulations.native_needs import MOST_THREADS
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import LARGE, Code, can_be_in_loops
 
@@ -34,23 +33,11 @@ class CodeOptions(FormulationOptions):
         ),
     ] = None
 
-    unit_threads: Annotated[
-        int,
-        Number(
-            "Threads for the kernel loops of a large mechanism; FMUs have it as parameter solver.threads. Results do "
-            "not depend on it",
-            bounds=Bounds(f"must be 1 to {MOST_THREADS}", lambda value: 1 <= value <= MOST_THREADS),
-            whole=True,
-            called="number of threads",
-            lacking="which has unrolled code only",
-        ),
-    ] = 1
-
     assembly: Annotated[
         Assembly | None,
         ChoiceOption(
-            "Order of assembly of a tree in kernel loops: sequential, with the fewest operations, in one section a "
-            "thread (default), or balanced, in pairs level by level, as mechanisms with loops always are",
+            "Order of assembly of a tree in kernel loops: sequential, with the fewest operations (default), or "
+            "balanced, in pairs level by level, as mechanisms with loops always are",
             among=lambda: tuple(each.value for each in Assembly),
             lacking="which has unrolled code only",
         ),
@@ -60,16 +47,6 @@ class CodeOptions(FormulationOptions):
     def sequential(self) -> bool:
         """Whether joints are eliminated sequentially."""
         return self.assembly != Assembly.BALANCED
-
-    @property
-    def sections(self) -> int:
-        """Number of sections of a tree, one per thread."""
-        return self.unit_threads if self.sequential else 1
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether one thread executes all calls in blocks; several threads share the calls of one level."""
-        return self.unit_threads == 1
 
     @property
     def form(self) -> Code | None:
@@ -95,9 +72,6 @@ class CodeOptions(FormulationOptions):
             When it is for kernel loops, or for trees, and they are not such.
         """
         name = functions.system.name
-        if self.unit_threads > 1 and not functions.in_loops:
-            message = f"{self.unit_threads} threads can share kernel loops only; the code of {name} is unrolled"
-            raise InputError(f"{message}, {self._why_unrolled(functions)}, or one thread")
         if self.assembly is None:
             return
         if not functions.in_loops:

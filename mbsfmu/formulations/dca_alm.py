@@ -170,16 +170,6 @@ class DcaAlmOptions(CodeOptions):
         ),
     ] = None
 
-    @property
-    def sequential(self) -> bool:
-        """Whether joints are eliminated sequentially, the default of one thread: there are no sections."""
-        return self.unit_threads == 1 if self.assembly is None else super().sequential
-
-    @property
-    def sections(self) -> int:
-        """Number of sections, one: threads share the levels of the balanced assembly."""
-        return 1
-
     def check(self) -> None:
         """Refuse a stabilisation together with projections."""
         if self.projections and self.stabilisation is not None:
@@ -231,7 +221,6 @@ class DcaAlm(Formulation):
     ) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=not options.projections)
         options.check_use(functions)
-        self.threads = options.unit_threads
         self.projects = options.projections
         converges = options.projections or not functions.redundant
         self.projection = Projection(functions, options.penalty, options.stabilisation or 0.0, converges=converges)

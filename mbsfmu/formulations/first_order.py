@@ -187,7 +187,6 @@ class FirstOrderFormulation(Formulation):
         super().__init__(functions, tolerances, rule, options, drifts=True)
         assert isinstance(options, CodeOptions)
         options.check_use(functions)
-        self.threads = options.unit_threads
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:

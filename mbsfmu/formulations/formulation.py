@@ -158,16 +158,6 @@ class FormulationOptions(Options):
         """Whether divide and conquer eliminates joints sequentially in kernel loops."""
         return False
 
-    @property
-    def sections(self) -> int:
-        """Number of sections of a tree, one per thread."""
-        return 1
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether one thread executes all calls of kernel loops in blocks."""
-        return True
-
     def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
         """Return the options completed for a solver.
 
@@ -210,8 +200,6 @@ class Formulation(FittingStates, ABC):
         What the rule remembers.
     drifts
         Whether its loops may come open.
-    threads
-        How many threads share its code in units and in compiled runs.
     opening
         How far a loop may be open at the end of a step, as a share of its lever arms.
     """
@@ -271,7 +259,6 @@ class Formulation(FittingStates, ABC):
         self.functions = functions
         self.rule = rule
         self.options = options
-        self.threads = 1
         self.history = StepHistory(functions, rule, motion=self.second_order, quantities=self.quantities)
         self.tolerances = tolerances
         self.iterations: dict[str, IterationCount] = {}
@@ -325,11 +312,10 @@ class Formulation(FittingStates, ABC):
         """
         traces = initialization.traces.of("motion", cls.name, options.content(), fingerprint(rule))
         loops = cls.loops(initialization, system, options, kind)
-        joining = {"sequential": options.sequential, "sections": options.sections, "in_blocks": options.in_blocks}
         form = cls.form(system, options, kind)
         if form is None and cls.weighs_code:
-            form = faster_form(system, loops, traces, explicit=kind is StepKind.EXPLICIT, **joining)
-        functions = SystemFunctions(system, loops, traces, form, **joining)
+            form = faster_form(system, loops, traces, explicit=kind is StepKind.EXPLICIT, sequential=options.sequential)
+        functions = SystemFunctions(system, loops, traces, form, sequential=options.sequential)
         made = cls(functions, tolerances, rule, options)
         made.kind = kind
         made.fit_to(initialization, step)

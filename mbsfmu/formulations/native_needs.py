@@ -9,9 +9,6 @@ from enum import Enum
 from mbsfmu.stepping.stage_pattern import Pattern
 from mbsfmu.tracing.workspace import AnyFunction, Floats
 
-MOST_THREADS = 64
-"""Largest number of threads that can share the code of an FMU."""
-
 
 class StepKind(Enum):
     """Kinds of steps that solvers make."""

@@ -23,8 +23,6 @@ Sources = Literal["several", "single"]
 """How many C files an FMU is compiled from."""
 SOURCES: tuple[Sources, ...] = get_args(Sources)
 _CORE = {"steps.c": "-O2", "unit.c": "-O1"}
-THREADS = {"pool.c": "-O2"}
-"""What code that threads share has beside."""
 FLOW = {"flow.c": "-O2"}
 """What an FMU for both kinds of use has beside: the equations for the solver of its host."""
 UNIT: dict[Fmi, dict[str, str]] = {fmi: {**_CORE, f"fmi{fmi}.c": "-O1"} for fmi in VERSIONS}
@@ -48,9 +46,7 @@ _EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
 _OF_ENSEMBLES = ("ensemble", "lane")
 """How the names of files begin that are for ensembles alone."""
 _LAYERS = ("fmi", "component")
-"""How the names of files begin that are for units alone, whatever the version of the FMI …"""
-_OF_THREADS = ("pool", "shares")
-"""… and for threads."""
+"""How the names of files begin that are for units alone, whatever the version of the FMI."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +129,7 @@ def unit_files(fmi: Fmi, texts: Collection[str]) -> dict[str, str]:
         The names of all its files.
     """
     apart = {name: LEVEL for name in texts if name.startswith(FILE)}
-    return with_threads(UNIT[fmi], texts) | {name: level for name, level in FLOW.items() if name in texts} | apart
-
-
-def with_threads(levels: Mapping[str, str], texts: Collection[str]) -> dict[str, str]:
-    """Return source files that are compiled, with those for threads where these are among the texts."""
-    return {**levels, **{name: level for name, level in THREADS.items() if name in texts}}
+    return UNIT[fmi] | {name: level for name, level in FLOW.items() if name in texts} | apart
 
 
 def fmu_sources(
@@ -254,8 +245,7 @@ def _sources(
     code: ModelCode, chosen: Callable[[str], bool], more: Mapping[str, Callable[[], str]] | None = None
 ) -> dict[str, str]:
     """Return the selected runtime files and the model's files, the fastest to write first."""
-    left_out = () if code.has_threads else _OF_THREADS
-    runtime = {name: text for name, text in runtime_texts().items() if chosen(name) and not name.startswith(left_out)}
+    runtime = {name: text for name, text in runtime_texts().items() if chosen(name)}
     makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
     written = {name: made() for name, made in makers.items()}
     written |= code.apart()

@@ -24,7 +24,7 @@ from mbsfmu.compiling.kept import warn_once
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.newton import Jacobian
 from mbsfmu.integration.solver import Solver
-from mbsfmu.native.c_sources import LOOP, QUICK, StepSources, identity_source, with_threads
+from mbsfmu.native.c_sources import LOOP, QUICK, StepSources, identity_source
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
 from mbsfmu.native.tiered import Spent, TieredRunner
@@ -96,9 +96,7 @@ def _started(simulation: Simulation, name: str, sources: StepSources | None) -> 
 
     def made(key: str, files: Mapping[str, str], levels: Mapping[str, str]) -> CompiledRunner:
         files = {**files, **identity_source(name)}
-        library = compile_library(
-            files, with_threads(levels, files), None, key=key, portable=False, as_given=levels is QUICK
-        )
+        library = compile_library(files, levels, None, key=key, portable=False, as_given=levels is QUICK)
         return CompiledRunner(library, simulation, name)
 
     if soonest:

@@ -6,7 +6,7 @@ from sys import float_info
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.equations.kinematics import REFERENCE
-from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
+from mbsfmu.formulations.native_needs import NativeNeeds
 from mbsfmu.integration.error_transport import Loss
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
@@ -68,8 +68,6 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "EXCHANGED": 5,
         "SOLVER": native_solver(simulation.solver),
         "CONTINUOUS": int(isinstance(simulation.solver, AdaptiveSolver)),
-        "THREADS": simulation.formulation.threads,
-        "THREADS_MOST": MOST_THREADS,
     }
 
 

@@ -213,7 +213,6 @@ class CompiledRunner(Runner):
             "passed": run_loop.passed,
             "sampled": run_loop.sampled,
             "step_size": run_loop.solver.step,
-            "threads": run_loop.threads,
             "tolerance_factor": tolerances[0] / self._tolerances[0] if tolerances[0] else 1.0,
             "parameters": run_loop.parameters,
             "inputs": run_loop.inputs.values,

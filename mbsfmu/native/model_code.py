@@ -108,22 +108,16 @@ class ModelCode:
     def steps(self) -> str:
         """Write what every step needs."""
         helpers: dict[str, str] = {}
-        functions = [self._code(each, helpers, shared=self.has_threads) for each in self._step_functions()]
-        shares = ['#include "shares.h"'] * self.has_threads
+        functions = [self._code(each, helpers) for each in self._step_functions()]
         if not self._asks_for_jacobian:
             functions.append(_NO_JACOBIAN)
         tables = self._tables.of_steps(self._simulation.solver if self._steps else None)
-        return self._file(*self._included, *shares, *self._once(helpers), *functions, *tables)
+        return self._file(*self._included, *self._once(helpers), *functions, *tables)
 
     @property
     def _asks_for_jacobian(self) -> bool:
         """Whether anything takes Φ_z as a matrix, which is as dense as the constraints are many."""
         return not (self._changes and self._placed) or bool(self._sizes["INDEPENDENT"])
-
-    @property
-    def has_threads(self) -> bool:
-        """Whether threads share the steps."""
-        return self._simulation.formulation.threads > 1
 
     def flow(self) -> str:
         """Write the functions of the equations for external solvers."""
@@ -201,14 +195,14 @@ class ModelCode:
         self._written |= helpers.keys()
         return texts
 
-    def _code(self, function: AnyFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
+    def _code(self, function: AnyFunction, helpers: dict[str, str], prefix: str = "") -> str:
         # Parts that are balanced alone have inputs and multipliers of their own, as many as the largest needs.
         own = {"INPUTS": self._sizes["MOST_INPUTS"], "CONSTRAINTS": self._sizes["MOST_CONSTRAINTS"]}
         check_arguments(function, self._sizes | own if prefix.startswith(_PART) else self._sizes)
         if isinstance(function, RecordedFunction):
             memory, size = function.program.memory_name, function.program.schedule.size
             self._memories[memory] = max(self._memories[memory], size)
-            return program_code(function, helpers, prefix, shared=shared)
+            return program_code(function, helpers, prefix)
         operations = Operations.of(function, helpers, prefix)
         if operations is None or self._held is None:
             called: dict[str, str] = {}

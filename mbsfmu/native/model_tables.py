@@ -16,7 +16,7 @@ from mbsfmu.integration.solver import Solver
 from mbsfmu.modelling.variables import ModelExchangeData, Variability, Variable
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variable_table import ERROR, NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
+from mbsfmu.simulation.variable_table import ERROR, NEXT_EVENT, STEP, UNCONVERGED, VIOLATIONS
 from mbsfmu.stepping.stage_pattern import FULL, elimination_order, stage_pattern
 
 
@@ -58,7 +58,6 @@ class ModelTables:
             "PARAMETER": system.parameters,
             "CALCULATED": simulation.initialization.calculated,
             "STEP_SIZE": (STEP,),
-            "SHARED_BY": (THREADS,),
             "NEXT_EVENT": (NEXT_EVENT,),
             "ERROR_SHARE": (ERROR,),
         }

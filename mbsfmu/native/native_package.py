@@ -8,10 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import PLATFORMS, WEBASSEMBLY, Clocks, Fmi, Interface, platform_named
+from mbsfmu.compiling.platforms import PLATFORMS, Clocks, Fmi, Interface, platform_named
 from mbsfmu.fmu.description import Capabilities, FmuDescription, Scale, clock_variables, describe
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
@@ -93,8 +92,6 @@ def export_native(
     refuse_to_overwrite(target, force)
     standard = STANDARDS[fmi]
     places = {platform_named(name, fmi): None for name in platforms}
-    if any(PLATFORMS[place].suffix == WEBASSEMBLY for place in places):
-        refuse_threads(simulation)
     description, texts = described_sources(
         simulation,
         fmi,
@@ -116,18 +113,6 @@ def export_native(
     added = ((f"sources/{name}", text) for name, text in exposed.items())
     described = standard.describe(description, listed, icon is not None)
     return write_archive(target, chain(common_files(simulation, standard, described, icon, carried), binaries, added))
-
-
-def refuse_threads(simulation: Simulation) -> None:
-    """Refuse a simulation with threads, which WebAssembly lacks.
-
-    Raises
-    ------
-    InputError
-        When it has more than one.
-    """
-    if (threads := simulation.formulation.threads) > 1:
-        raise InputError(f"unit_threads is {threads}; it must be 1 for WebAssembly, which has no threads")
 
 
 def _shown(

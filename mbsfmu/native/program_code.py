@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
 from mbsfmu.native.literals import numbers
 from mbsfmu.native.traced_code import body_of
-from mbsfmu.tracing.tape.memory_layout import Fields, Layout, Stretch, layout, repetitions
+from mbsfmu.tracing.tape.memory_layout import Fields, Stretch, layout, repetitions
 from mbsfmu.tracing.tape.recorded_program import Program
 from mbsfmu.tracing.tape.recording import Kernel
 from mbsfmu.tracing.workspace import RecordedFunction
@@ -22,7 +21,7 @@ _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 _FIELD = re.compile(r"\bfield_\d+\b")
 
 
-def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: str = "", *, shared: bool = False) -> str:
+def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: str = "") -> str:
     """Write a recorded function, with the arguments that `traced_code` gives it.
 
     Parameters
@@ -33,8 +32,6 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
         Gets the kernels that it calls, which others may call too, behind the functions of CasADi that these call.
     prefix
         Of its name.
-    shared
-        Whether threads share it.
     """
     program, name = function.program, f"{prefix}{function.name}"
     lies = layout(program)
@@ -44,8 +41,7 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
     own = len(program.results) - len(function.into)
     targets = [*(f"result_{index}" for index in range(own)), *(f"p->{part}" for part in function.into)]
     constants = f"static const double {name}_constants[] = {numbers(program.constants)};"
-    rows = {id(stretch): list(_row(stretch, numbered)) for stretch in lies.stretches}
-    table = [number for stretch in lies.stretches for number in rows[id(stretch)]]
+    table = [number for stretch in lies.stretches for number in _row(stretch, numbered)]
     cases = [
         f"  case {number}: return {kernels[index]}(work, at + 1, count, begin, end);"
         for index, number in numbered.items()
@@ -53,9 +49,6 @@ def program_code(function: RecordedFunction, helpers: dict[str, str], prefix: st
     tables, taken = _copied(name, program, targets)
     calls = _switch(name, cases, table) if used else []
     run = f"  run_table(work, {name}_table, {name}_call);"
-    if shared and used:
-        calls += _shares(name, program, lies, {each: len(row) for each, row in rows.items()})
-        run = f"  share_table(p->team, (int)*p->threads, work, &{name}_loops);"
     statements = [*_given(name, program), *([run] if used else []), *taken]
     unused = [
         f"  (void){target};" for target, places in zip(targets[:own], program.results, strict=False) if not places.size
@@ -79,24 +72,6 @@ def _switch(name: str, cases: Sequence[str], table: Sequence[int]) -> list[str]:
                 "}",
             ]
         ),
-    ]
-
-
-def _shares(name: str, program: Program, lies: Layout, lengths: dict[int, int]) -> list[str]:
-    """Write the division of a table for threads, in the form of `shares.h`, from the lengths of its stretches."""
-    phases: list[int] = []
-    for phase in lies.phases:
-        stretches = iter([lengths[id(stretch)] for stretch in phase.stretches])
-        sections = [sum(islice(stretches, count)) for count in phase.sections or [len(phase.stretches)]]
-        phases += [phase.shared * len(sections), *(sections if phase.shared else [sum(sections)])]
-    kernels = (
-        f"{{{program.kernels[index].cost}, {len(lies.fields[index].regular)}, {lies.fields[index].listed}}}"
-        for index in sorted(lies.fields)
-    )
-    return [
-        f"static const int {name}_phases[] = {{\n{_rows((*phases, -1))}}};",
-        f"static const int {name}_kernels[][3] = {{{', '.join(kernels)}}};",
-        f"static const Loops {name}_loops = {{{name}_table, {name}_phases, {name}_kernels, {name}_call}};",
     ]
 
 

@@ -173,7 +173,6 @@ PRESENT: dict[str, str] = {
     "passed": "1",
     "sampled": "1",
     "step_size": "1",
-    "threads": "1",
     "tolerance_factor": "1",
     "parameters": "PARAMETERS",
     "inputs": "INPUTS",

@@ -22,11 +22,8 @@ _FUNCTION = re.compile(
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _TYPES = {"void", "int", "double", "size_t"}
-_FIRST, _LAST = ("pool.c",), ("flow.c",)
-"""Threads ask for more of the system's headers, so they come before any; equations for the solver of a host replace
-functions by macros, so nothing comes behind them."""
-_WINDOWS = ("near", "far", "min", "max")
-"""Macros of windows.h that are names in C elsewhere."""
+_LAST = "flow.c"
+"""Equations for the solver of a host replace functions by macros, so nothing comes behind them."""
 
 
 def single_source(texts: Mapping[str, str], mains: Sequence[str]) -> str:
@@ -42,7 +39,7 @@ def single_source(texts: Mapping[str, str], mains: Sequence[str]) -> str:
     mains
         Names of the files that are compiled.
     """
-    order = sorted(mains, key=lambda name: (name not in _FIRST, name in _LAST))
+    order = sorted(mains, key=lambda name: name == _LAST)
     formulation = re.search(r'#define FORMULATION_FILE "(\w+\.c)"', texts["model.h"])
     macros = {"FORMULATION_FILE": formulation.group(1)} if formulation else {}
     seen: set[str] = set()
@@ -55,18 +52,16 @@ def single_source(texts: Mapping[str, str], mains: Sequence[str]) -> str:
         again = {name for name in names if times[name] > 1}
         written += [f"\n/* -- {main} -- */\n"]
         written += [text if shared else _renamed(text, again, ending) for text, shared in part]
-        if main in _LAST:
+        if main == _LAST:
             continue
         own_macros = dict.fromkeys(
             found.group(2)
             for text, shared in part
             if not shared
             for line in text.splitlines()
-            if (found := _DIRECTIVE.match(line)) and found.group(1) == "define" and found.group(2) != "_GNU_SOURCE"
+            if (found := _DIRECTIVE.match(line)) and found.group(1) == "define"
         )
         written += [f"#undef {name}\n" for name in own_macros]
-        if main in _FIRST:
-            written += ["#if defined(_WIN32)\n", *(f"#undef {name}\n" for name in _WINDOWS), "#endif\n"]
     return _without_unused("".join(written))
 
 

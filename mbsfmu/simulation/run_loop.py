@@ -349,7 +349,6 @@ class RunLoop:
     def reset(self) -> None:
         """Reset to start values, without a state."""
         self.time = self.passed = self.sampled = 0.0
-        self.threads = float(self.formulation.threads)
         self.parameters = starts(self.functions.system.parameters)
         self.contradiction: str | None = None
         self.inputs.reset()

@@ -54,7 +54,6 @@ class RunKeywords(TypedDict, total=False):
     restart_momenta: bool | None
     stabilisation: float | None
     code: Literal["straight", "loops"] | None
-    unit_threads: int | None
     assembly: Literal["balanced", "sequential"] | None
 
 

@@ -118,7 +118,7 @@ class VariableAccess:
                 self.follow_energy()  # looked at anyway
             return float(row[index])
         if kind == "settings":
-            return run_loop.threads if index else run_loop.solver.step
+            return run_loop.solver.step
         if kind == "timing":
             return run_loop.next_event
         if kind == "estimates":
@@ -139,10 +139,7 @@ class VariableAccess:
             if run_loop.inputs.decides_start(index) and not run_loop.stepped:
                 run_loop.restart_run(run_loop.parameters)
         elif kind == "settings":
-            if index:
-                run_loop.threads = number
-            else:
-                run_loop.solver.step = number
+            run_loop.solver.step = number
         elif number != run_loop.parameters[index]:
             self._set_parameter(index, number)
 
@@ -266,9 +263,7 @@ class Simulation:
         self.formulation = solver.formulation
         self.functions = solver.formulation.functions
         has_events = bool(inputs.signals or self.functions.system.discrete)
-        table = VariableTable.of(
-            self.functions, initialization, solver.step, inputs.starting(), has_events, self.formulation.threads
-        )
+        table = VariableTable.of(self.functions, initialization, solver.step, inputs.starting(), has_events)
         self._table = table.showing(exposed)
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy, initialization.energy_scales)
@@ -533,7 +528,7 @@ class Simulation:
             "parameters": self.run_loop.parameters,
             "inputs": inputs.values,
             "held": inputs.held,
-            "steps": np.array([solver.step, self.run_loop.threads, *solver.tolerances]),
+            "steps": np.array([solver.step, *solver.tolerances]),
         }
         return call_in_words(self.name, self.identity, values, stop, output_step)
 

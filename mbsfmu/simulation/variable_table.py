@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.name_patterns import means, nearest
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.native_needs import MOST_THREADS
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.modelling import LARGEST, DataError
 from mbsfmu.modelling.variables import Causality, Variability, Variable, out_of_range, rated_names, with_unit
@@ -136,17 +135,6 @@ STEP = Variable(
     description="largest internal step of fixed-step solvers; longer communication steps are divided",
 )
 
-THREADS = Variable(
-    "solver.threads",
-    Causality.PARAMETER,
-    Variability.FIXED,
-    "1",
-    start=1.0,
-    minimum=1.0,
-    maximum=MOST_THREADS,
-    description="threads that share the equations of motion, no more than processors; results do not depend on it",
-)
-
 ERROR = Variable(
     "solver.error",
     Causality.LOCAL,
@@ -217,7 +205,6 @@ class VariableTable:
         step: float,
         inputs: Sequence[Variable],
         has_events: bool,
-        threads: int = 1,
     ) -> VariableTable:
         """Return the variables of a system, with start values of inputs in a run."""
         system = functions.system
@@ -237,8 +224,7 @@ class VariableTable:
         calculated = tuple(replace(variable, variability=Variability.FIXED) for variable in initialization.calculated)
         timing = (NEXT_EVENT,) if has_events else ()
         estimates = (ERROR,) if len(functions.error_record) else ()
-        shared = (replace(THREADS, start=threads),) if threads > 1 else ()
-        table = cls(continuous, system.parameters, calculated, (replace(STEP, start=step), *shared), timing, estimates)
+        table = cls(continuous, system.parameters, calculated, (replace(STEP, start=step),), timing, estimates)
         _refuse_doubles(table.ordered)
         return table
 

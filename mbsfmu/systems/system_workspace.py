@@ -46,10 +46,6 @@ class SystemWorkspace(Workspace):
         The form of their code.
     sequential
         Whether divide and conquer eliminates the joints of a tree one after the other in kernel loops.
-    sections
-        In how many sections it takes a tree there, for as many threads.
-    in_blocks
-        Whether calls are made block by block there, so that numbers stay in a cache.
 
     Attributes
     ----------
@@ -94,8 +90,6 @@ class SystemWorkspace(Workspace):
         code: Code | None = None,
         *,
         sequential: bool = False,
-        sections: int = 1,
-        in_blocks: bool = True,
     ) -> None:
         self.system = system
         self._sequential = sequential
@@ -104,7 +98,7 @@ class SystemWorkspace(Workspace):
         self._recorded_parts: dict[str, RecordedArray] = {}
         self.rows = self.expressions.rows
         # Of all functions in loops: what they have in common is recorded once.
-        self._recorder = Recorder(1 if self.rows else sections, in_blocks=in_blocks)
+        self._recorder = Recorder()
         self.rank = len(self.rows) if loops is None else loops.rank
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
         self.near = NEAR if loops is None else loops.near

@@ -7,7 +7,6 @@ call becomes one call of a kernel in a loop (`mbsfmu.tracing.tape`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -41,17 +40,6 @@ def kernel_of_members(function: Function) -> Function:
         return _together(answers, recorder)
 
     return cast("Function", called)
-
-
-def sections_wanted(array: Any) -> int:
-    """Return the number of sections, one per thread, in which uses of an array are recorded; one otherwise."""
-    return getattr(_recorder(array), "sections", 1)
-
-
-def in_section(array: Any, section: int, stage: int | None = None) -> AbstractContextManager[None]:
-    """Return a context in which kernels belong to a section, for recorded arrays; see `Recorder.in_section`."""
-    recorder = _recorder(array)
-    return nullcontext() if recorder is None else recorder.in_section(section, stage)
 
 
 def _recorder(argument: Any) -> Any:

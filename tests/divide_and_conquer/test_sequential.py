@@ -13,7 +13,6 @@ import mbsfmu
 from mbsfmu import InputError
 from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, Hung, LevelEquations, SequentialAssembly
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
-from mbsfmu.equations.kinematics import sections
 from mbsfmu.tracing.workspace import RecordedFunction
 
 PARENTS = (-1, 0, 1, 0, 3, 3, -1, 2, 6)
@@ -33,14 +32,13 @@ def random_tree(
     return matrices, ends, rows, wrenches
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_it_solves_all_equations_of_a_tree(count: int) -> None:
+def test_it_solves_all_equations_of_a_tree() -> None:
     random = np.random.default_rng(4)
     bodies = len(PARENTS)
     inverse, ends, rows, wrenches = random_tree(random, COUNTS)
     free, bias = random.normal(size=(bodies, 6)), random.normal(size=ends[-1])
     tree = [Hung(parent, own) for parent, own in zip(PARENTS, rows, strict=True)]
-    assembly = SequentialAssembly(tree, sections(PARENTS, count))
+    assembly = SequentialAssembly(tree)
     moved, multipliers = assembly.factorize(inverse, LevelEquations(wrenches)).solve(free, bias)
     jacobian = np.zeros((ends[-1], 6 * bodies))
     for body, own in enumerate(rows):
@@ -61,8 +59,7 @@ def test_it_solves_all_equations_of_a_tree(count: int) -> None:
     np.testing.assert_allclose(moved, balanced[0], rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_it_takes_excess_inertias_away(count: int) -> None:
+def test_it_takes_excess_inertias_away() -> None:
     """With J on body and direction, then without: the solution for the inertias without."""
     random = np.random.default_rng(5)
     bodies, widths = len(PARENTS), [min(count_of, 5) for count_of in COUNTS]
@@ -70,11 +67,7 @@ def test_it_takes_excess_inertias_away(count: int) -> None:
     free, bias = random.normal(size=(bodies, 6)), random.normal(size=ends[-1])
     loads = (inertias @ free[:, :, np.newaxis])[:, :, 0]
     tree = [Hung(parent, own) for parent, own in zip(PARENTS, rows, strict=True)]
-    expected = (
-        SequentialAssembly(tree, sections(PARENTS, count))
-        .factorize(np.linalg.inv(inertias), LevelEquations(wrenches))
-        .solve(free, bias)
-    )
+    expected = SequentialAssembly(tree).factorize(np.linalg.inv(inertias), LevelEquations(wrenches)).solve(free, bias)
     excessive, excess, directions = [0, 3, 4, 8], random.uniform(1.0, 5.0, size=4), random.normal(size=(4, 6))
     for body, value, each in zip(excessive, excess, directions, strict=True):
         inertias[body] += value * np.outer(each, each)
@@ -87,13 +80,13 @@ def test_it_takes_excess_inertias_away(count: int) -> None:
     tree = [Hung(each.parent, each.rows, own.get(body, ())) for body, each in enumerate(tree)]
     links = [Link((each.parent, body), each.rows) for body, each in enumerate(tree)]
     links += [Link((body,), rows, excess=True) for body, rows in own.items()]
-    for assembly in (SequentialAssembly(tree, sections(PARENTS, count)), DivideAndConquer(BinaryTree(bodies, links))):
+    for assembly in (SequentialAssembly(tree), DivideAndConquer(BinaryTree(bodies, links))):
         moved, multipliers = assembly.factorize(inverse, equations).solve(free, bias)
         np.testing.assert_allclose(moved, expected[0], rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(multipliers[: ends[-1]], expected[1], rtol=1e-8, atol=1e-9)
 
 
-def test_one_after_the_other_is_the_default_and_costs_less_in_sections_too() -> None:
+def test_one_after_the_other_is_the_default_and_costs_less() -> None:
     options = {"formulation": "dca", "solver": "rk45", "code": "loops"}
     model = mbsfmu.models.pendulum(24)
 
@@ -105,8 +98,6 @@ def test_one_after_the_other_is_the_default_and_costs_less_in_sections_too() -> 
     balanced = operations(assembly="balanced")
     alone = operations()
     assert alone == operations(assembly="sequential") < 0.4 * balanced
-    assert operations(unit_threads=2) < 0.8 * balanced
-    assert operations(unit_threads=2, assembly="balanced") == balanced
 
 
 @pytest.mark.parametrize(

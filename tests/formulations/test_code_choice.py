@@ -90,7 +90,7 @@ def test_code_of_implicit_steps_is_straight_where_it_is_short(model: CoupledMode
 def form_of(mechanism: Mechanism, *, explicit: bool) -> Code | None:
     """Return what is chosen where nothing is kept."""
     system = MechanismSystem(mechanism)
-    return faster_form(system, None, Traces(), explicit=explicit, sequential=True, sections=1, in_blocks=True)
+    return faster_form(system, None, Traces(), explicit=explicit, sequential=True)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from mbsfmu.tracing.workspace import Floats, RecordedFunction
 VECTORS = ("outputs", "integral_rates", "reactions", "initial_momenta", "momentum_rates", "start")
 
 
-def recorded(mechanism: Mechanism, *, sequential: bool = False, sections: int = 1) -> SystemFunctions:
+def recorded(mechanism: Mechanism, *, sequential: bool = False) -> SystemFunctions:
     """Functions whose code is kernel loops."""
-    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=sequential, sections=sections)
+    return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=sequential)
 
 
 def at(functions: SystemFunctions, others: SystemFunctions) -> None:
@@ -40,7 +40,7 @@ def accelerations(functions: SystemFunctions) -> Floats:
 def test_accelerations_of_trees_are_those_of_another_engine(seed: int) -> None:
     mechanism = random_tree(seed, bodies=30)
     given = in_motion(mechanism, np.random.default_rng(seed), turned=seed % 2 == 1)
-    functions = recorded(mechanism, sequential=seed % 3 > 0, sections=1 + seed % 4)
+    functions = recorded(mechanism, sequential=seed % 3 > 0)
     at(functions, given)
     expected = PinocchioTree(mechanism, given.references).accelerations(given.coordinates, given.velocities)
     np.testing.assert_allclose(accelerations(functions), expected, rtol=1e-7, atol=1e-8 * np.max(np.abs(expected)))
@@ -71,7 +71,7 @@ def test_recorded_functions_are_the_traced_ones(name: str) -> None:
     straight.inputs[:] = 100.0
     straight.momenta[:] = random.normal(size=straight.momenta.shape)
     straight.accelerations[:] = random.normal(size=straight.accelerations.shape)
-    loops = recorded(mechanism, sequential=True, sections=3)
+    loops = recorded(mechanism, sequential=True)
     at(loops, straight)
 
     def results(functions: SystemFunctions) -> list[Floats]:

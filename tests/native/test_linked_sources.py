@@ -178,7 +178,7 @@ def test_three_models_are_one_program(
         assert seen
         assert all(name.startswith(f"{unit.identifier}_") for name in seen)
         objects += own
-    run([*call, "host.c", *objects, "-o", "host", "-lm", "-lpthread"], tmp_path)
+    run([*call, "host.c", *objects, "-o", "host", "-lm"], tmp_path)
     found = [float(text) for text in run(["./host"], tmp_path).split()]
     expected = [value for unit in units for value in unit.in_process()]
     assert np.max(np.abs(expected)) > 1.0

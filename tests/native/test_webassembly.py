@@ -69,11 +69,3 @@ def test_a_call_that_fails_says_the_sentence_of_the_log(four_bar: Path, tmp_path
         steps=1,
     )
     assert "loop" in found["fault"]
-
-
-def test_webassembly_has_no_threads(tmp_path: Path) -> None:
-    with pytest.raises(mbsfmu.InputError, match="unit_threads is 2; it must be 1 for WebAssembly"):
-        mbsfmu.export(
-            mbsfmu.models.pendulum(2), tmp_path, layout="monolithic", platforms=["wasm32"], formulation="dca",
-            code="loops", unit_threads=2,
-        )  # fmt: skip

@@ -85,11 +85,11 @@ def _joined(one: Any, other: Any) -> Any:
 def test_blocks_change_no_value_and_keep_what_is_used_near(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours are joined to the end before others are begun: nearly all joints take what was made just now."""
     size = 512
-    monkeypatch.setattr("mbsfmu.tracing.tape.schedule.BLOCK", 32)
     values = {"x": np.linspace(-1.0, 1.0, size)}
     found, far = [], []
-    for in_blocks in (False, True):
-        recorder = Recorder(in_blocks=in_blocks)
+    for block in (10**6, 32):
+        monkeypatch.setattr("mbsfmu.tracing.tape.schedule.BLOCK", block)
+        recorder = Recorder()
         x = recorder.new(size)
         program = program_of("recorded", recorder, {"x": x}, [pairs(x)])
         found.append(BoundProgram(program, program.memory())(values)[0])

@@ -150,7 +150,7 @@ class TreeDynamics:
             bias = self._closing(motion, still, loops, stabilisation, moved)
         solve = articulation.assembled(motion.frames, instant.parameters, loops.active)
         accelerations, multipliers = solve(wrenches, bias)
-        for _ in range(self._refinements(loops, motion.frames)):
+        for _ in range(self._refinements(loops)):
             found = replace(instant, accelerations=accelerations)
             balance = self.residual(motion, found, replace(loops, multipliers=-multipliers))
             opening = self.loop_accelerations(motion, found, loops, stabilisation)
@@ -158,8 +158,8 @@ class TreeDynamics:
             accelerations, multipliers = accelerations + missing[0], multipliers + missing[1]
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
 
-    def _refinements(self, loops: LoopsInUse, frames: Frames) -> int:
-        return REFINEMENTS if loops.refined and not self.articulation(loops).passes_one_by_one(frames) else 0
+    def _refinements(self, loops: LoopsInUse) -> int:
+        return REFINEMENTS if loops.refined and not self.articulation(loops).passes_one_by_one else 0
 
     def loop_accelerations(
         self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float
@@ -214,7 +214,7 @@ class TreeDynamics:
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         solve = self.articulation(loops).assembled(frames, instant.parameters, loops.active)
         velocities, impulses = solve(self._on_bodies(frames, instant.momenta), bias)
-        for _ in range(self._refinements(loops, frames)):
+        for _ in range(self._refinements(loops)):
             found = replace(instant, velocities=velocities)
             moved = self._kinematics.velocities(frames, velocities)
             motion = MotionState(instant.coordinates, velocities, frames, moved)

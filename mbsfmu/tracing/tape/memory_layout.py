@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.tracing.tape.recorded_program import Program
-from mbsfmu.tracing.tape.schedule import SHARED, MemoryIndices
+from mbsfmu.tracing.tape.schedule import MemoryIndices
 
 LONGEST = 64
 """Largest number of rows of one repetition: iteration matrices of rings take 28 calls per link."""
@@ -190,26 +190,6 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Phase:
-    """Consecutive stretches.
-
-    Attributes
-    ----------
-    stretches
-        The stretches.
-    shared
-        Whether threads share them, there being much to do.
-    sections
-        Numbers of stretches, one section after the other, that do not depend on those of other sections; empty where
-        all calls of a shared phase are independent of each other.
-    """
-
-    stretches: tuple[Stretch, ...]
-    shared: bool
-    sections: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class Layout:
     """The calls of a program.
 
@@ -217,17 +197,12 @@ class Layout:
     ----------
     fields
         By kernel that is called.
-    phases
+    stretches
         The calls in their order.
     """
 
     fields: dict[int, Fields]
-    phases: tuple[Phase, ...]
-
-    @property
-    def stretches(self) -> tuple[Stretch, ...]:
-        """Those of all phases."""
-        return tuple(stretch for phase in self.phases for stretch in phase.stretches)
+    stretches: tuple[Stretch, ...]
 
 
 def layout(program: Program) -> Layout:
@@ -237,13 +212,13 @@ def layout(program: Program) -> Layout:
         arguments.setdefault(loop.kernel, []).append(loop.arguments)
     together = {kernel: np.concatenate(each) for kernel, each in arguments.items()}
     fields = {kernel: _fields(each) for kernel, each in together.items()}
-    found = Layout(fields, _phases(program, fields))
+    found = Layout(fields, _stretches(program, fields))
     needed = Counter(each.kernel for stretch in found.stretches for each in stretch.calls)
     irregular = [kernel for kernel, each in together.items() if needed[kernel] > max(_FEW, len(each) // _LONG)]
     if not irregular:
         return found
     fields |= {kernel: _listed(fields[kernel], together[kernel]) for kernel in irregular}
-    return Layout(fields, _phases(program, fields))
+    return Layout(fields, _stretches(program, fields))
 
 
 def _fields(arguments: MemoryIndices) -> Fields:
@@ -279,8 +254,8 @@ def _listed(fields: Fields, arguments: MemoryIndices) -> Fields:
     return Fields(number[fields.field], fields.offset, tuple(fields.first[each] for each in order), len(irregular))
 
 
-def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
-    """Return a program's calls as stretches, phase by phase."""
+def _stretches(program: Program, fields: dict[int, Fields]) -> tuple[Stretch, ...]:
+    """Return a program's calls as stretches."""
     loops = program.schedule.loops
     if not loops:
         return ()
@@ -298,25 +273,13 @@ def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
     kinds = np.repeat([loop.kernel for loop in loops], [len(loop.arguments) for loop in loops])
     parts = _parts(program)
     part = np.repeat(np.arange(len(parts)), [each.size for each in parts])
-    found: list[tuple[_CallSequence, dict[int, list[Stretch]]]] = []
-    last = -1
+    found: list[Stretch] = []
     for each in repetitions(rows, kinds + (1 + kinds.max()) * part):
-        own = parts[part[each.begin]]
-        if own.phase != last:
-            found.append((own, {}))
-            last = own.phase
         calls = tuple(_calls(rows, kinds, listed, fields, each, index) for index in range(each.length))
         # Calls of a batch one after the other, though they come in turn: it takes less time.
-        stretches = [Stretch((one,), each.count) for one in calls] if own.batch else [Stretch(calls, each.count)]
-        found[-1][1].setdefault(own.section, []).extend(stretches)
-    return tuple(
-        Phase(
-            tuple(stretch for own in sections.values() for stretch in own),
-            own.shared,
-            tuple(map(len, sections.values())) if len(sections) > 1 else (),
-        )
-        for own, sections in found
-    )
+        is_batch = parts[part[each.begin]].batch
+        found += [Stretch((one,), each.count) for one in calls] if is_batch else [Stretch(calls, each.count)]
+    return tuple(found)
 
 
 @dataclass
@@ -329,63 +292,22 @@ class _CallSequence:
         Whether they are independent of each other.
     size
         How many they are.
-    shared
-        Whether threads may share them.
-    phase
-        Number of the phase that it is in.
-    section
-        Of the section there.
     """
 
     batch: bool
     size: int
-    shared: bool
-    phase: int
-    section: int = 0
 
 
 def _parts(program: Program) -> list[_CallSequence]:
     """Return the batches and chains of a program."""
-    if not any(loop.phase for loop in program.schedule.loops):
-        return _parts_without_sections(program)
-    costs: dict[int, int] = {}
-    sections: dict[int, set[int]] = {}
+    parts = [_CallSequence(False, 0)]
     for loop in program.schedule.loops:
-        costs[loop.phase] = costs.get(loop.phase, 0) + len(loop.arguments) * program.kernels[loop.kernel].cost
-        sections.setdefault(loop.phase, set()).add(loop.section)
-    parts: list[_CallSequence] = []
-    for loop in program.schedule.loops:
-        # Calls of one section depend on each other: there is nothing to share where it is alone.
-        shared = len(sections[loop.phase]) > 1 and costs[loop.phase] >= SHARED
         for begin, end in pairwise((*loop.stages, len(loop.arguments))):
             size = end - begin
-            own = _CallSequence(size >= _NARROW, size, shared, loop.phase, loop.section)
-            if parts and not own.batch and replace(parts[-1], size=size) == own:
+            if size < _NARROW and not parts[-1].batch:
                 parts[-1].size += size
             else:
-                parts.append(own)
-    return parts
-
-
-def _parts_without_sections(program: Program) -> list[_CallSequence]:
-    """Return the same where there are no sections.
-
-    Batches that do not depend on each other are in one phase where they follow each other.
-    """
-    parts = [_CallSequence(False, 0, False, 0)]
-    made = np.full(program.schedule.size, -1)  # by place the phase in which it is made
-    for loop in program.schedule.loops:
-        kernel = program.kernels[loop.kernel]
-        for begin, end in pairwise((*loop.stages, len(loop.arguments))):
-            last, size = parts[-1], end - begin
-            batch = size >= _NARROW
-            shared = batch and size * kernel.cost >= SHARED
-            if not batch and not last.batch:
-                last.size += size
-            else:
-                alike = shared == last.shared and not (shared and np.any(made[loop.arguments[begin:end]] == last.phase))
-                parts.append(_CallSequence(batch, size, shared, last.phase + (not alike)))
-            made[loop.first + begin * kernel.results : loop.first + end * kernel.results] = parts[-1].phase
+                parts.append(_CallSequence(size >= _NARROW, size))
     return parts
 
 

@@ -220,8 +220,7 @@ def program_of(
     used[np.maximum(joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)]), -1)] = True
     given = {part: each for part, each in offered.items() if used[each.places].any()}
     first = joined([each.places.ravel() for each in given.values()])
-    costs = [kernel.cost for kernel in recorder.kernels]
-    ordered = schedule(calls, first, wanted, costs, goes_on, in_blocks=recorder.in_blocks)
+    ordered = schedule(calls, first, wanted, goes_on)
     placed = ordered.placed if kept is not None else ordered.placed[:0]  # large, and of use to what goes on alone
     ordered = replace(ordered, results=ordered.results[: len(places)], placed=placed)
     return Program(

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -368,27 +367,15 @@ class _ImplicitValues:
 class Recorder:
     """Recorder of calls.
 
-    Parameters
-    ----------
-    sections
-        In how many sections, which threads can take at the same time, what is recorded is wanted.
-    in_blocks
-        Whether calls are ordered so that numbers of large programs stay in a cache, not in as few loops as can be.
-
     Attributes
     ----------
     kernels
         What was traced.
     calls
         What was called, in its order.
-    sections, in_blocks
-        As given.
     """
 
-    def __init__(self, sections: int = 1, *, in_blocks: bool = True) -> None:
-        self.sections = sections
-        self.in_blocks = in_blocks
-        self._section: tuple[int | None, int | None] = None, None
+    def __init__(self) -> None:
         self.kernels: list[Kernel] = []
         self.calls: list[Call] = []
         self.values: list[float] = list(_FOLDED)
@@ -422,19 +409,6 @@ class Recorder:
             found = self._number_by_value[value] = len(self.values)
             self.values.append(value)
         return -1 - found
-
-    @contextmanager
-    def in_section(self, section: int, stage: int | None = None) -> Iterator[None]:
-        """Return a context whose calls belong to a section, or to an assembly of sections (negative numbers).
-
-        Calls of a stage are made in a later phase than those of earlier stages of the section on which they depend, so
-        that other sections that wait for these can start.
-        """
-        before, self._section = self._section, (section, stage)
-        try:
-            yield
-        finally:
-            self._section = before
 
     def call(self, function: Callable[..., Any], arguments: Sequence[Any], static: dict[str, Hashable]) -> Any:
         """Record a call of a function, and return its answer.
@@ -475,7 +449,7 @@ class Recorder:
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self.new(self.kernels[kernel].results).places
-            self.calls.append(Call(kernel, taken, made, *self._section))
+            self.calls.append(Call(kernel, taken, made))
         return made
 
     def define(self, values: RecordedArray, equations: Callable[[], Any], solved: Callable[[Any], Any]) -> None:

@@ -1,16 +1,9 @@
-"""Order of recorded calls: by kernel as loops, and in phases of parallel sections.
-
-Parallel execution of calls: sections of a program, phase by phase.
-
-In a phase, calls of one section depend on none of another section in the same phase. Calls are made in the last
-possible phase, so that others do not wait; a section with less work in a phase advances other calls.
-
-Order of recorded calls: calls of one kernel together, as loops.
+"""Order of recorded calls: calls of one kernel together, as loops.
 
 Calls that can be made are made kernel by kernel; what becomes possible on the way, as along a chain, is made in the
 same loop. Results lie behind each other in the order in which they are made, so that what a loop takes and gives mostly
-lies at equal distances. Where calls have sections, that is so for each section in each phase; where they make more
-numbers than stay in a cache, for each block of calls that work on the same ones.
+lies at equal distances. Where calls make more numbers than stay in a cache, that is so for each block of calls that
+work on the same ones.
 """
 
 from __future__ import annotations
@@ -19,7 +12,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +29,11 @@ class Call:
         Index of the kernel.
     taken, made
         Recorded places of its arguments, those of constants negative, and of its results.
-    section
-        Number of the section that it belongs to, negative for what joins some; None where it was not said.
-    stage
-        Number of the stage there; None where it was not said.
     """
 
     kernel: int
     taken: MemoryIndices
     made: MemoryIndices
-    section: int | None = None
-    stage: int | None = None
 
 
 class Dependence:
@@ -154,134 +140,6 @@ def joined(places: Sequence[MemoryIndices]) -> MemoryIndices:
     return np.concatenate([np.zeros(0, dtype=np.int64), *places])
 
 
-SHARED = 8000
-"""Operations, some microseconds, above which a phase is shared by threads."""
-_WORTH = 0.8
-"""Largest sequential fraction of all operations with which sections are used."""
-
-Group = tuple[int, int, list[int]]
-"""Phase and section of calls that belong together, and their indices."""
-
-
-def groups(calls: Sequence[Call], dependence: Dependence, costs: Sequence[int]) -> list[Group]:
-    """Return the calls in groups, phase by phase; one group if sections would not be faster.
-
-    Parameters
-    ----------
-    calls, dependence
-        The calls, and which of them depend on which.
-    costs
-        How many operations a call takes, by kernel.
-    """
-    together = [(0, 0, list(range(len(calls))))]
-    if not any(call.section for call in calls):  # neither a second section nor what joins some
-        return together
-    found = _Phases(calls, dependence, costs)
-    found.level()
-    return found.groups() if found.longest() < _WORTH * found.whole else together
-
-
-class _Phases:
-    """Assignment of calls to phases.
-
-    Parameters
-    ----------
-    calls, dependence, costs
-        As for `groups`.
-    """
-
-    def __init__(self, calls: Sequence[Call], dependence: Dependence, costs: Sequence[int]) -> None:
-        self._calls = calls
-        self._dependence = dependence
-        self._costs = [costs[call.kernel] for call in calls]
-        self._section = _sections(calls, dependence)
-        self._phase = self._last()
-        self._members: dict[int, list[int]] = {}
-        for index, section in enumerate(self._section):
-            self._members.setdefault(section, []).append(index)
-
-    @property
-    def whole(self) -> int:
-        """Operations of all calls."""
-        return sum(self._costs)
-
-    def longest(self) -> int:
-        """Return the number of sequential operations."""
-        return sum(max(loads.values()) if self._shares(loads) else sum(loads.values()) for loads in self._loads())
-
-    def groups(self) -> list[Group]:
-        """Return the calls in groups."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for index, key in enumerate(zip(self._phase, self._section, strict=True)):
-            found.setdefault(key, []).append(index)
-        return [(*key, found[key]) for key in sorted(found)]
-
-    def level(self) -> None:
-        """Advance calls of sections with less work."""
-        loads = self._loads()
-        sections = [each for each in self._members if each >= 0]
-        for phase, own in enumerate(loads):
-            most = max(own.values())
-            if most * len(sections) < SHARED:
-                continue
-            for section in sections:
-                for index in self._members[section] if own.get(section, 0) < most else ():
-                    later, cost = self._phase[index], self._costs[index]
-                    if later > phase and own.get(section, 0) + cost <= most and self._may(index, phase):
-                        self._phase[index] = phase
-                        loads[later][section] -= cost
-                        own[section] = own.get(section, 0) + cost
-
-    def _shares(self, loads: dict[int, int]) -> bool:
-        return sum(loads.values()) >= SHARED
-
-    def _loads(self) -> list[dict[int, int]]:
-        """Return the operations of each section, phase by phase."""
-        loads: list[dict[int, int]] = [{} for _ in range(1 + max(self._phase))]
-        for phase, section, cost in zip(self._phase, self._section, self._costs, strict=True):
-            loads[phase][section] = loads[phase].get(section, 0) + cost
-        return loads
-
-    def _hop(self, maker: int, user: int) -> int:
-        """Return the least number of phases between a call and one on which it depends."""
-        if self._section[maker] != self._section[user]:
-            return 1
-        one, other = self._calls[maker].stage, self._calls[user].stage
-        return int(one is not None and other is not None and one < other)
-
-    def _may(self, user: int, phase: int) -> bool:
-        return all(self._phase[each] + self._hop(each, user) <= phase for each in self._dependence.before[user])
-
-    def _last(self) -> list[int]:
-        """Return the last possible phase of each call, with the fewest phases."""
-        before, after, size = self._dependence.before, self._dependence.after, len(self._calls)
-        first = [0] * size
-        for index in range(size):
-            first[index] = max((first[each] + self._hop(each, index) for each in before[index]), default=0)
-        last = [max(first)] * size
-        for index in reversed(range(size)):
-            last[index] = min((last[each] - self._hop(index, each) for each in after[index]), default=last[index])
-        return last
-
-
-def _sections(calls: Sequence[Call], dependence: Dependence) -> list[int]:
-    """Return the section of each call: by default that of the first argument from a section."""
-    ends = np.cumsum([0, *(len(call.taken) for call in calls)]).tolist()
-    makers = dependence.owners(np.concatenate([call.taken for call in calls])).tolist()
-    found: list[int | None] = []
-    for call, (begin, end) in zip(calls, pairwise(ends), strict=True):
-        section = call.section
-        if section is None:
-            known = (found[maker] for maker in makers[begin:end] if maker >= 0)
-            section = next((each for each in known if each is not None and each >= 0), None)
-        found.append(section)
-    for index in reversed(range(len(calls))):  # others belong to whom they are for
-        if found[index] is None:
-            used = (found[user] for user in dependence.after[index])
-            found[index] = next((each for each in used if each is not None and each >= 0), 0)
-    return [each or 0 for each in found]
-
-
 BLOCK = 25_000
 """Numbers computed by a block of calls, 200 kB: with their arguments they fit in the second cache."""
 
@@ -301,16 +159,12 @@ class Loop:
     stages
         Where in the loop calls begin that take results of calls in it before these: between two of them calls are
         independent of each other.
-    phase, section
-        In which phase calls are made, and in which section there.
     """
 
     kernel: int
     arguments: MemoryIndices
     first: int
     stages: tuple[int, ...]
-    phase: int
-    section: int
 
 
 @dataclass(frozen=True)
@@ -345,10 +199,7 @@ def schedule(
     calls: Sequence[Call],
     given: MemoryIndices,
     results: Sequence[MemoryIndices],
-    costs: Sequence[int],
     before: Schedule | None = None,
-    *,
-    in_blocks: bool = True,
 ) -> Schedule:
     """Return the schedule of calls.
 
@@ -360,12 +211,8 @@ def schedule(
         Recorded places of what the program is given; it stands first in the memory, in this order.
     results
         Recorded places of the results.
-    costs
-        How many operations a call takes, by kernel.
     before
         What has been done before in the same memory: its values are there, and what is done now follows behind them.
-    in_blocks
-        Whether large groups are made block by block.
     """
     count = 1 + int(joined([given, *(call.made for call in calls)]).max(initial=0))
     if before is not None:
@@ -377,10 +224,7 @@ def schedule(
     placed[given] = begin + np.arange(len(given))
     dependence = Dependence(calls, count)
     order = [
-        (phase, section, made)
-        for phase, section, group in groups(calls, dependence, costs)
-        for block in (_blocks(calls, dependence, group) if in_blocks else [group])
-        for made in _ordered(calls, dependence, block)
+        made for block in _blocks(calls, dependence, range(len(calls))) for made in _ordered(calls, dependence, block)
     ]
     used = joined([*(call.taken for call in calls), *(each.ravel() for each in results)])
     constants = np.unique(used[used < 0])[::-1]
@@ -389,14 +233,14 @@ def schedule(
     negative[constants] = begin + len(given) + np.arange(len(constants))
     placed = np.concatenate([placed, negative])
     loops = []
-    for phase, section, made in order:
+    for made in order:
         first = size
         own = joined([calls[index].made for index in made])
         placed[own] = np.arange(size, size + len(own))
         size += len(own)
         taken = np.stack([calls[index].taken for index in made])
         stages = _stages(made, dependence)
-        loops.append(Loop(calls[made[0]].kernel, placed[taken], first, stages, phase, section))
+        loops.append(Loop(calls[made[0]].kernel, placed[taken], first, stages))
     where = tuple(placed[each] for each in results)
     return Schedule(tuple(loops), tuple((-1 - constants).tolist()), where, begin, size, placed[:count])
 

@@ -26,7 +26,7 @@ from mbsfmu.model.machine import Machine, model_remarks
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality, Variability, Variable, rated_names
 from mbsfmu.native.c_sources import unit_files
-from mbsfmu.native.native_package import described_sources, refuse_threads
+from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP
@@ -403,7 +403,6 @@ class _Made:
     @classmethod
     def of(cls, simulation: Simulation, preview: Trajectory, *, coupled: bool) -> _Made:
         """Compile a simulation, and draw a run of it; with a ghost where a coupled run is beside it."""
-        refuse_threads(simulation)
         assert simulation.machine is not None
         machine = _machine_of(simulation)
         ghosts = {_COUPLED: preview} if coupled else None

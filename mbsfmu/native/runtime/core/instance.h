@@ -25,7 +25,6 @@ typedef struct {
 
 typedef struct {
     double time, step_size, stop_time;
-    double threads;                     /* that share kernel loops; nothing else follows from it */
     double passed;                      /* events up to this time have passed: the present, but for round-off */
     double due;                         /* events up to this time are those of the present, which may have been held */
     double sampled;                     /* discrete states were updated up to this time */
@@ -139,7 +138,6 @@ struct Instance {
     State state, waiting[WAITING_STATES];
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
     double memory[MEMORY];
-    struct Team *team;                  /* NULL as long as nothing was shared by threads */
     double unturned[ROOM(REFERENCES)];  /* references where nothing has turned yet: quaternions w, x, y, z */
     double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
     const Signal *signals;              /* that inputs follow until they are set */
@@ -201,8 +199,6 @@ static inline void connect_memory(Instance *instance) {
 #define BEGIN_AT(name, size) parts->begun_##name = instance->state.name;
     STATE_ARRAYS(BEGIN_AT)
 #undef BEGIN_AT
-    parts->threads = &instance->state.threads;
-    parts->team = &instance->team;
     *parts->penalty = PENALTY;
     for (int i = 0; i < REFERENCES; i++) instance->unturned[i] = i % 4 == 0 ? 1.0 : 0.0;
 }

@@ -70,7 +70,6 @@ EXPORT Instance *mbsfmu_create(const Signal *followed, int signal_count, Logger 
 }
 
 EXPORT void mbsfmu_destroy(Instance *instance) {
-    step_functions.dismiss(instance);
     free(instance);
 }
 

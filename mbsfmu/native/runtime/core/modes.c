@@ -14,7 +14,6 @@ static Status reset(Instance *instance) {
     for (int i = 0; i < VARIABLES; i++) {
         if (variables[i].kind == INPUT) state->inputs[variables[i].index] = variables[i].start;
         if (variables[i].kind == STEP_SIZE) state->step_size = variables[i].start;
-        if (variables[i].kind == SHARED_BY) state->threads = variables[i].start;
     }
     COPY(state->parameters, parameter_starts, PARAMETERS);
     state->tolerance_factor = 1.0;
@@ -42,7 +41,6 @@ static Instance *create(Logger logger, void *environment, const char *resources)
 }
 
 static void destroy(Instance *instance) {
-    step_functions.dismiss(instance);
     free(instance);
 }
 

@@ -20,9 +20,6 @@
 #include "tables.h"
 #endif
 
-/* What threads need that share kernel loops. */
-struct Team;
-
 /* C has no arrays of length zero. */
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 
@@ -35,8 +32,6 @@ typedef struct {
 #define FIELD(name, size) double *begun_##name;
     STATE_ARRAYS(FIELD)
 #undef FIELD
-    const double *threads;          /* how many share kernel loops … */
-    struct Team **team;             /* … and what they know of it */
 } Parts;
 
 #include "scratch.h"
@@ -111,7 +106,7 @@ typedef struct {
 
 typedef enum {
     INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, HELD, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
-    OF_SOLVER, STEP_SIZE, SHARED_BY, NEXT_EVENT, ERROR_SHARE, CONTINUOUS_STATE, DERIVATIVE,
+    OF_SOLVER, STEP_SIZE, NEXT_EVENT, ERROR_SHARE, CONTINUOUS_STATE, DERIVATIVE,
     INDICATOR
 } Kind;
 

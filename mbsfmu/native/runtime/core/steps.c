@@ -36,13 +36,6 @@
 #endif
 #endif
 
-static void dismiss(Instance *instance) {
-#if THREADS > 1
-    disband(instance->team);
-#endif
-    instance->team = NULL;
-}
-
 const StepFunctions step_functions = {
     advance,
     inputs_at,
@@ -71,5 +64,4 @@ const StepFunctions step_functions = {
     motion,
     close_constraints,
 #endif
-    dismiss,
 };

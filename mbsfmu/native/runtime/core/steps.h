@@ -45,8 +45,6 @@ typedef struct {
     /* Move the arguments' positions and velocities near the constraints onto these, where redundant ones contradict beside. */
     void (*close)(Instance *);
 #endif
-    /* Let go of the threads of an instance. */
-    void (*dismiss)(Instance *);
 } StepFunctions;
 
 #define step_functions NAMED(mbsfmu_step_functions)

@@ -88,7 +88,6 @@ static double value_of(Instance *instance, const Variable *variable) {
         case PARAMETER: return state->parameters[i];
         case CALCULATED: return state->calculated[i];
         case STEP_SIZE: return state->step_size;
-        case SHARED_BY: return state->threads;
         case ERROR_SHARE: return error_share(state, &worst);
         case NEXT_EVENT: return next_event_after(instance, state->passed, state->passed);
         case CONTINUOUS_STATE:
@@ -99,7 +98,7 @@ static double value_of(Instance *instance, const Variable *variable) {
 }
 
 /* Whether a variable says how steps are made, and nothing of the model. */
-static int is_setting(const Variable *variable) { return variable->kind == STEP_SIZE || variable->kind == SHARED_BY; }
+static int is_setting(const Variable *variable) { return variable->kind == STEP_SIZE; }
 
 static Status get(Instance *instance, const unsigned *indices, size_t count, double *values) {
     for (size_t k = 0; k < count; k++) {
@@ -124,7 +123,6 @@ static double *place_of(State *state, const Variable *variable) {
     switch (variable->kind) {
         case INPUT: return &state->inputs[variable->index];
         case PARAMETER: return &state->parameters[variable->index];
-        case SHARED_BY: return &state->threads;
         default: return &state->step_size;
     }
 }
@@ -146,9 +144,6 @@ static Status check_value(Instance *instance, const Variable *variable, double v
             snprintf(allowed, sizeof allowed, "between %g and %g", variable->minimum, variable->maximum);
         }
         return REFUSE("%s = %g%s%s is refused: it must be %s", variable->name, value, space, unit, allowed);
-    }
-    if (variable->kind == SHARED_BY && value != floor(value)) {
-        return REFUSE("%s = %g is refused: it must be an integer", variable->name, value);
     }
     if (!(fabs(value) <= LARGEST)) {
         return REFUSE(

@@ -84,7 +84,6 @@ EXPORT Group *mbsfmu_create_group(Logger logger) {
 }
 
 EXPORT void mbsfmu_destroy_group(Group *group) {
-    for (int lane = 0; lane < LANES; lane++) step_functions.dismiss(&group->instances[lane]);
     free(group->instances);
     free(group->allocated);
 }
@@ -103,7 +102,7 @@ static int start_machine(Instance *instance, const Machines *machines, int machi
     COPY(state->inputs, machines->inputs + (size_t)INPUTS * (size_t)machine, INPUTS);
     memcpy(state->held, machines->held, sizeof(int) * INPUTS);
     state->step_size = machines->step_size;
-    state->threads = state->tolerance_factor = 1.0;
+    state->tolerance_factor = 1.0;
     state->mode = STEPPING;
     return initialize(instance);
 }

@@ -2,7 +2,8 @@
 
 The exact solution satisfies the same step from its own position, with the local error as a defect. Its step is solved
 by one iteration from a prediction, with the iteration matrix of the run's own step: one evaluation of the residual a
-step.
+step. The matrix may be of an earlier step, and what it leaves of the prediction's error would add up: the errors of
+accelerations and multipliers are predicted to change as in the last step, which leaves second differences.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class ErrorTransport:
     Attributes
     ----------
     size, history_size
-        How many numbers a state keeps of the error, and of the rates before.
+        How many numbers a state keeps of the error, and of the rates and the changes of errors before.
     """
 
     def __init__(self, formulation: Formulation) -> None:
@@ -76,7 +77,8 @@ class ErrorTransport:
         self._multipliers = formulation.step_multipliers
         of_moving = 2 * self._coordinates if self._has_momenta else self._multipliers
         self.size = 3 * self._coordinates + 2 * self._states + of_moving
-        self.history_size = 3 * self._rates + 2
+        self._changes = self._coordinates + self._multipliers if formulation.second_order else 0
+        self.history_size = 4 * self._rates + self._changes + 2
 
     def carried(self, problem: StepProblem, inverse: Inverse, begin: State, end: State) -> State:
         """Return the state at the end of a step with its error.
@@ -89,12 +91,14 @@ class ErrorTransport:
             The states at both ends.
         """
         step = problem.step
-        defects, history = self._defects(begin, end, step)
+        defects, history, onward = self._defects(begin, end, step)
+        changes = slice(4 * self._rates, -2)
         try:
-            error = self._step(problem, inverse, begin, end, defects)
+            error = self._step(problem, inverse, begin, end, defects, onward * begin.error_history[changes])
         except SimulationError:
             error = np.full(self.size, np.nan)
         if (np.abs(error) <= FARTHEST).all():
+            history[changes] = self._changing(error) - self._changing(begin.error)
             return end.with_error(error, history, begin.error_record)
         return end.with_error(begin.error, history, begin.lost(Loss.UNSOLVED))
 
@@ -130,8 +134,12 @@ class ErrorTransport:
         begin: State,
         end: State,
         defects: tuple[Floats, Floats, Floats],
+        changes: Floats,
     ) -> Floats:
-        """Return the error at the end of a step: of z, ż, z̈, x, ẋ, and of p and ṗ or the step's multipliers."""
+        """Return the error at the end of a step: of z, ż, z̈, x, ẋ, and of p and ṗ or the step's multipliers.
+
+        The changes are those expected of the errors of z̈ and the multipliers.
+        """
         functions, n, h = self._functions, self._coordinates, problem.step
         functions.references[:] = begin.references  # those of the next step are known already
         ends = [end.coordinates, end.velocities, end.accelerations, end.states, end.rates]
@@ -162,11 +170,13 @@ class ErrorTransport:
             chosen = slice(None) if begin.partition is None else begin.partition.independent
             positions, velocities = begin.coordinates - of_z - by_z, begin.velocities - of_v
             accelerations = begin.accelerations - of_a - 2.0 / h * by_v
-            predicted = positions + h * velocities + 0.25 * h**2 * (accelerations + (end.accelerations - of_a))
+            later_accelerations = end.accelerations - (of_a + changes[:n])
+            predicted = positions + h * velocities + 0.25 * h**2 * (accelerations + later_accelerations)
             positions = positions[chosen]
             problem.rates.begin([positions, states], [velocities[chosen], rates], accelerations[chosen], np.zeros(0), h)
             multipliers = end.multipliers[: self._multipliers]
-            guess = np.concatenate([predicted[chosen], states + 0.5 * h * (rates + later), multipliers - of_others])
+            expected = multipliers - (of_others + changes[n:])
+            guess = np.concatenate([predicted[chosen], states + 0.5 * h * (rates + later), expected])
             increment = inverse.times(problem.residual_near(guess, predicted))
             moved = problem.spread(increment[: len(positions)])
             of_states, of_multipliers = np.split(increment[len(positions) :], [self._states])
@@ -181,25 +191,36 @@ class ErrorTransport:
                 functions.accelerations,
                 functions.states,
                 functions.rates - 2.0 / h * of_states,
-                multipliers - of_others - of_multipliers,
+                expected - of_multipliers,
             ]
             ends.append(multipliers)
         return np.concatenate([reached - exact for reached, exact in zip(ends, found, strict=True)])
 
-    def _defects(self, begin: State, end: State, step: float) -> tuple[tuple[Floats, Floats, Floats], Floats]:
-        """Return the defects of z, ż or momenta, and x in a step in s, and the history of rates.
+    def _changing(self, error: Floats) -> Floats:
+        """Return the errors whose change is predicted, of z̈ and the multipliers."""
+        accelerations = error[2 * self._coordinates : 3 * self._coordinates]
+        return np.concatenate([accelerations, error[self.size - self._multipliers :]])[: self._changes]
+
+    def _defects(self, begin: State, end: State, step: float) -> tuple[tuple[Floats, Floats, Floats], Floats, float]:
+        """Return the defects of z, ż or momenta, and x in a step in s, the history, and how far changes go on.
+
+        The history has room for the changes of errors.
 
         Second differences restart at discontinuities of inputs. If rates are discontinuous in every step, because a
         host sets inputs, slopes within the steps are compared. The mean of two differences removes alternating parts,
-        as fast components have with this rule.
+        as fast components have with this rule. It is that of the middle of the step before, and goes on to the middle
+        of this one: where defects cancel over a motion, those of a step before sum up to more than the error. Changes
+        in a step go on in the next, but for short ones, which do not tell of long ones.
         """
         size = self._rates
-        last, before, second, (step_before, count) = np.split(begin.error_history, [size, 2 * size, 3 * size])
+        parts = np.split(begin.error_history, [size, 2 * size, 3 * size, 4 * size, 4 * size + self._changes])
+        last, before, second, mean_before, _, (step_before, count) = parts
         flow_of = self._formulation.flow_of
         first, ends = (np.concatenate([each.velocities, flow_of(each)[1], each.rates]) for each in (begin, end))
         jumps = not np.array_equal(first, last)
         slope = (ends - first) / step
-        bend, used, known = np.zeros(size), np.zeros(size), 1.0
+        bend, mean, used = np.zeros((3, size))
+        known, onward = 1.0, 0.0
         if count > 0.0 and not (jumps and count > 1.0):
             bend = 2.0 * (slope - before) / (step + step_before)
             if jumps:
@@ -207,7 +228,10 @@ class ErrorTransport:
             elif count == 1.0:
                 used, known = LATE * bend, 2.0
             else:
-                used, known = 0.5 * (bend + second), 2.0
+                mean, known = 0.5 * (bend + second), 3.0
+                onward = min(1.0, step / step_before) if count > 2.0 else 0.0
+                used = mean + onward * (mean - mean_before)
         defects = DEFECT * step**3 * used
         of_z, of_v, of_x = np.split(defects, [self._coordinates, 2 * self._coordinates])
-        return (of_z, of_v, of_x), np.concatenate([ends, slope, bend, [step, known]])
+        history = np.concatenate([ends, slope, bend, mean, np.zeros(self._changes), [step, known]])
+        return (of_z, of_v, of_x), history, onward

@@ -19,10 +19,11 @@ static void pack_rates_in_lanes(const Lanes *velocities, const Lanes *accelerati
 }
 
 /* The defects of z, z' and x in steps to the end that the arguments hold; what is remembered of the rates goes on where a step
- * is made. */
-static void find_defects_in_lanes(Group *group, Lanes step, Mask made, Lanes *defects) {
+ * is made. Returns how far changes go on. */
+static Lanes find_defects_in_lanes(Group *group, Lanes step, Mask made, Lanes *defects) {
     Lanes *const last = group->error_history, *const before = last + ERROR_RATES, *const second = before + ERROR_RATES;
-    Lanes *const step_before = second + ERROR_RATES, *const count = step_before + 1;
+    Lanes *const mean_before = second + ERROR_RATES;
+    Lanes *const step_before = mean_before + ERROR_RATES + ERROR_CHANGES, *const count = step_before + 1;
     Lanes first[ROOM(ERROR_RATES)], ends[ROOM(ERROR_RATES)];
     pack_rates_in_lanes(group->state.velocities, group->state.accelerations, group->state.rates, first);
     pack_rates_in_lanes(group->parts.velocities, group->parts.accelerations, group->parts.rates, ends);
@@ -31,17 +32,23 @@ static void find_defects_in_lanes(Group *group, Lanes step, Mask made, Lanes *de
     const Mask bends = (*count > (Lanes){0}) & ~(jumps & (*count > splat(1.0)));
     const Mask late = *count == splat(1.0);
     const Lanes scale = DEFECT * (step * step * step), apart = step + *step_before;
+    const Lanes going = select_lanes(step < *step_before, step / *step_before, splat(1.0));
+    const Lanes onward = (Lanes)(~jumps & (*count > splat(2.0)) & (Mask)going);
     for (int i = 0; i < ERROR_RATES; i++) {
         const Lanes slope = (ends[i] - first[i]) / step;
         const Lanes bend = (Lanes)(bends & (Mask)(2.0 * (slope - before[i]) / apart));
-        const Lanes used = select_lanes(late, LATE * bend, 0.5 * (bend + second[i]));
+        const Lanes mean = 0.5 * (bend + second[i]);
+        const Lanes used = select_lanes(late, LATE * bend, mean + onward * (mean - mean_before[i]));
         defects[i] = scale * select_lanes(jumps, bend, used);
         last[i] = select_lanes(made, ends[i], last[i]);
         before[i] = select_lanes(made, slope, before[i]);
         second[i] = select_lanes(made, bend, second[i]);
+        mean_before[i] = select_lanes(made, mean, mean_before[i]);
     }
     *step_before = select_lanes(made, step, *step_before);
-    *count = select_lanes(made, select_lanes(bends & ~jumps, splat(2.0), splat(1.0)), *count);
+    const Lanes more = select_lanes(late, splat(2.0), splat(3.0));
+    *count = select_lanes(made, select_lanes(bends & ~jumps, more, splat(1.0)), *count);
+    return onward;
 }
 
 /* The residual where the loops are nearly closed by all coordinates; returns lanes where it cannot be evaluated. */
@@ -62,7 +69,9 @@ static Mask evaluate_lanes_near(Group *group, const Lanes *coordinates, const La
 }
 
 /* Begin the steps where the exact solutions are, and predict where they end: all coordinates, and the unknowns. */
-static void begin_exact_in_lanes(Group *group, Lanes step, const Lanes *defects, Lanes *coordinates, Lanes *guess) {
+static void begin_exact_in_lanes(
+    Group *group, Lanes step, const Lanes *defects, Lanes onward, Lanes *coordinates, Lanes *guess
+) {
     const LaneState *state = &group->state;
     const LaneParts *parts = &group->parts;
     const Lanes *error = group->error;
@@ -71,7 +80,8 @@ static void begin_exact_in_lanes(Group *group, Lanes step, const Lanes *defects,
         positions[j] = state->coordinates[j] - OF_Z(error)[j] - defects[j];
         velocities[j] = state->velocities[j] - OF_V(error)[j];
         accelerations[j] = state->accelerations[j] - OF_A(error)[j] - 2.0 / step * defects[COORDINATES + j];
-        const Lanes pushed = accelerations[j] + (parts->accelerations[j] - OF_A(error)[j]);
+        const Lanes of_later = OF_A(error)[j] + onward * CHANGE_OF(group->error_history, j);
+        const Lanes pushed = accelerations[j] + (parts->accelerations[j] - of_later);
         coordinates[j] = positions[j] + step * velocities[j] + 0.25 * (step * step) * pushed;
     }
     for (int k = 0; k < FREEDOM; k++) {
@@ -124,14 +134,18 @@ static void carry_error_in_lanes(Group *group, Lanes step, Mask made) {
     EACH(coordinates, COORDINATES) EACH(velocities, COORDINATES) EACH(accelerations, COORDINATES) \
     EACH(multipliers, CONSTRAINTS) EACH(states, STATES) EACH(rates, STATES)
     ENDS(KEEP)
-    find_defects_in_lanes(group, step, made, defects);
-    begin_exact_in_lanes(group, step, defects, coordinates, guess);
+    const Lanes onward = find_defects_in_lanes(group, step, made, defects);
+    begin_exact_in_lanes(group, step, defects, onward, coordinates, guess);
     Mask lost = evaluate_lanes_near(group, coordinates, guess, residual);
     multiply_lanes(UNKNOWNS, UNKNOWNS, group->inverse, residual, increment);
     end_exact_in_lanes(group, step, &ends, increment, error);
     const Lanes farthest = (Lanes){0} + FARTHEST;
     for (int i = 0; i < ERROR; i++) lost |= ~((error[i] <= farthest) & (error[i] >= -farthest));
     const Mask found = made & ~lost;
+    for (int i = 0; i < ERROR_CHANGES; i++) {
+        Lanes *const change = &CHANGE_OF(group->error_history, i);
+        *change = select_lanes(found, CHANGING(error, i) - CHANGING(group->error, i), *change);
+    }
     for (int i = 0; i < ERROR; i++) group->error[i] = select_lanes(found, error[i], group->error[i]);
     lose_errors(group, made & lost, LOST_UNSOLVED);
     ENDS(PUT_BACK)

@@ -32,25 +32,31 @@ static void pack_error_rates(const State *state, double *rates) {
     COPY(rates + 2 * COORDINATES, state->rates, STATES);
 }
 
-/* The defects of z, z' and x in a step from rates to those of the state; what is remembered of the rates goes on. */
-static void find_defects(State *state, const double *first, double step, double *defects) {
+/* The defects of z, z' and x in a step from rates to those of the state; what is remembered of the rates goes on. Returns how
+ * far changes go on. */
+static double find_defects(State *state, const double *first, double step, double *defects) {
     double *const last = state->error_history, *const before = last + ERROR_RATES, *const second = before + ERROR_RATES;
-    double *const step_before = second + ERROR_RATES, *const count = step_before + 1;
+    double *const mean_before = second + ERROR_RATES;
+    double *const step_before = mean_before + ERROR_RATES + ERROR_CHANGES, *const count = step_before + 1;
     const int jumps = *count == 0.0 || memcmp(first, last, sizeof(double) * ERROR_RATES) != 0;
     const int bends = *count > 0.0 && !(jumps && *count > 1.0);
     const double scale = DEFECT * (step * step * step), late = *count == 1.0 ? LATE : 0.0;
+    const double onward = *count > 2.0 && !jumps ? smaller(1.0, step / *step_before) : 0.0;
     double ends[ROOM(ERROR_RATES)];
     pack_error_rates(state, ends);
     for (int i = 0; i < ERROR_RATES; i++) {
         const double slope = (ends[i] - first[i]) / step;
         const double bend = bends ? 2.0 * (slope - before[i]) / (step + *step_before) : 0.0;
-        defects[i] = scale * (jumps ? bend : late > 0.0 ? late * bend : 0.5 * (bend + second[i]));
+        const double mean = 0.5 * (bend + second[i]);
+        defects[i] = scale * (jumps ? bend : late > 0.0 ? late * bend : mean + onward * (mean - mean_before[i]));
         last[i] = ends[i];
         before[i] = slope;
         second[i] = bend;
+        mean_before[i] = mean;
     }
     *step_before = step;
-    *count = bends && !jumps ? 2.0 : 1.0;
+    *count = bends && !jumps ? smaller(3.0, *count + 1.0) : 1.0;
+    return onward;
 }
 
 static void remember_begin(const State *state, StepStart *step_start) {
@@ -63,16 +69,18 @@ static void remember_begin(const State *state, StepStart *step_start) {
 
 /* Begin the step where the exact solution is, and predict where it ends: all coordinates, and those among the unknowns. */
 static void begin_exact(
-    Instance *instance, const StepStart *step_start, double step, const double *defects, double *coordinates, double *guess
+    Instance *instance, const StepStart *step_start, double step, const double *defects, double onward, double *coordinates,
+    double *guess
 ) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    const double *error = state->error, *velocities = step_start->rates, *accelerations = step_start->rates + COORDINATES;
+    const double *error = state->error, *history = state->error_history, *velocities = step_start->rates, *accelerations = step_start->rates + COORDINATES;
     for (int j = 0, k = 0; j < COORDINATES; j++) {
         const double position = step_start->coordinates[j] - OF_Z(error)[j] - defects[j];
         const double velocity = velocities[j] - OF_V(error)[j];
         const double acceleration = accelerations[j] - OF_A(error)[j] - 2.0 / step * defects[COORDINATES + j];
-        const double pushed = acceleration + (state->accelerations[j] - OF_A(error)[j]);
+        const double of_later = OF_A(error)[j] + onward * CHANGE_OF(history, j);
+        const double pushed = acceleration + (state->accelerations[j] - of_later);
         coordinates[j] = position + step * velocity + 0.25 * (step * step) * pushed;
         if (MOVES < COORDINATES && step_start->dependent[j]) continue;
         parts->begin[k] = position;
@@ -80,7 +88,10 @@ static void begin_exact(
         parts->begin_accelerations[k] = acceleration;
         guess[k++] = coordinates[j];
     }
-    for (int i = 0; i < STEP_MULTIPLIERS; i++) guess[UNKNOWNS + i] = state->multipliers[i] - OF_MULTIPLIERS(error)[i];
+    for (int i = 0; i < STEP_MULTIPLIERS; i++) {
+        const double of_later = OF_MULTIPLIERS(error)[i] + onward * CHANGE_OF(history, COORDINATES + i);
+        guess[UNKNOWNS + i] = state->multipliers[i] - of_later;
+    }
 }
 
 /* Project what the arguments have, by an iteration matrix: the next step's multipliers balance what this corrects in rates. */
@@ -101,7 +112,7 @@ static inline void project_exact(Instance *instance) {
 }
 
 /* Find the error where the step ends: the arguments are where it was predicted to, from which an increment leads. */
-static void end_exact(Instance *instance, double step, const double *increment) {
+static void end_exact(Instance *instance, double step, const double *guess, const double *increment) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     double *error = state->error;
@@ -123,22 +134,21 @@ static void end_exact(Instance *instance, double step, const double *increment) 
         OF_X(error)[i] = state->states[i] - parts->states[i];
         OF_RATES(error)[i] = state->rates[i] - (parts->rates[i] - 2.0 / step * increment[MOVES + i]);
     }
-    for (int i = 0; i < STEP_MULTIPLIERS; i++) {
-        const double exact = (state->multipliers[i] - OF_MULTIPLIERS(error)[i]) - increment[UNKNOWNS + i];
-        OF_MULTIPLIERS(error)[i] = state->multipliers[i] - exact;
+    for (int i = UNKNOWNS; i < ALL_UNKNOWNS; i++) {
+        OF_MULTIPLIERS(error)[i - UNKNOWNS] = state->multipliers[i - UNKNOWNS] - (guess[i] - increment[i]);
     }
 }
 
 #else
 
 static void begin_exact(
-    Instance *instance, const StepStart *step_start, double step, const double *defects, double *coordinates, double *guess
+    Instance *instance, const StepStart *step_start, double step, const double *defects, double onward, double *coordinates,
+    double *guess
 ) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
     const double *error = state->error;
-    (void)step_start;
-    (void)coordinates;
+    (void)step_start, (void)coordinates, (void)onward;
     const double *const of_moving = HAMILTONIAN ? OF_MOMENTA(error) : OF_V(error);
     const double *const of_moving_rates = HAMILTONIAN ? OF_MOMENTA(error) + COORDINATES : OF_A(error);
     for (int i = 0; i < MOVES; i++) {
@@ -151,12 +161,12 @@ static void begin_exact(
     }
 }
 
-static void end_exact(Instance *instance, double step, const double *increment) {
+static void end_exact(Instance *instance, double step, const double *guess, const double *increment) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     double *error = state->error, exact[ROOM(UNKNOWNS)], slopes[ROOM(UNKNOWNS)];
     for (int i = 0; i < UNKNOWNS; i++) {
-        exact[i] = parts->unknowns[i] - increment[i];
+        exact[i] = guess[i] - increment[i];
         slopes[i] = 2.0 / step * (exact[i] - parts->begin[i]) - parts->begin_rates[i];
     }
     for (int j = 0; j < COORDINATES; j++) {
@@ -190,8 +200,8 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
     double before[ERROR], coordinates[ROOM(COORDINATES)];
     if (state->error_record[ERROR_RECORD - 1] != 0.0) return;
     COPY(before, state->error, ERROR);
-    find_defects(state, step_start->rates, step, defects);
-    begin_exact(instance, step_start, step, defects, coordinates, guess);
+    const double onward = find_defects(state, step_start->rates, step, defects);
+    begin_exact(instance, step_start, step, defects, onward, coordinates, guess);
     for (int i = 0; i < STATES; i++) {
         const int k = MOVES + i;
         const double of_rate = OF_RATES(state->error)[i];
@@ -201,8 +211,13 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
     }
     if (evaluate_near(instance, step_start->dependent, coordinates, guess, residual)) {
         solve_iteration_matrix(instance, state->iteration_matrix, residual, increment);
-        end_exact(instance, step, increment);
-        if (all_within(state->error, ERROR, FARTHEST)) return;
+        end_exact(instance, step, guess, increment);
+        if (all_within(state->error, ERROR, FARTHEST)) {
+            for (int i = 0; i < ERROR_CHANGES; i++) {
+                CHANGE_OF(state->error_history, i) = CHANGING(state->error, i) - CHANGING(before, i);
+            }
+            return;
+        }
     }
     COPY(state->error, before, ERROR);
     lose_error(state, LOST_UNSOLVED);

@@ -18,6 +18,8 @@ from mbsfmu.tracing.workspace import Floats
 
 INACCURATE = 0.02
 """Estimated error relative to the magnitudes of the integrated variables above which a warning is given."""
+SAME = 1e-6
+"""Difference of rates, relative to the largest, and of steps, above which steps do not continue those before."""
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -28,14 +30,19 @@ class ClassicalRungeKutta(Solver):
 
     A step in which the equations cannot be evaluated is halved, up to eight times.
 
-    With the rates at the end of a step as a fifth stage there is an embedded method of order three, whose distance to
-    that of order four is h/6 (k₄ − k₅): weight moved from k₄ to k₅ preserves the conditions of order three, because
-    both stages are at the end of the step and have Σ aᵢⱼ cⱼ = 1/2 [Hairer1993, sect. II.1]. It needs no further
-    evaluation; `embedded_distance` is its sum over the steps.
+    The error of a step, of order five, follows from three of them: with the changes Δ₁, Δ₂, Δ₃ of y and the rates
+    f₀ … f₃ at the ends it is (11 Δ₁ + 38 Δ₂ + 11 Δ₃ − 3 h (f₀ + 9 f₁ + 9 f₂ + f₃)) / 60, which vanishes for polynomials
+    of degree six. `embedded_distance` is the sum of its sizes. The first two steps, and those after a discontinuity,
+    count by the distance to a method of order three until there is a third: h/6 (k₄ − k₅), where weight moved from k₄
+    to the rates k₅ at the end preserves the conditions of order three [Hairer1993, sect. II.1].
     """
 
     names: ClassVar[tuple[str, ...]] = ("rk4",)
     order: ClassVar[int] = 4
+
+    def __post_init__(self) -> None:
+        self._size = len(self.formulation.explicit_scale) - len(self.formulation.functions.integrals)
+        self.formulation.functions.error_history = np.zeros(4 * self._size + 3)
 
     @property
     def name(self) -> str:
@@ -60,10 +67,12 @@ class ClassicalRungeKutta(Solver):
 
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:
         form = self.formulation.explicit_form(state)
-        flow = CountedRates(form, inputs)
+        flow, start = CountedRates(form, inputs), form.start
         try:
-            values, fourth = _end(flow, time, step)
-            state = flow.accept(time + step, values, step)
+            values, first, fourth = _end(flow, start, time, step)
+            state = flow.accept(time + step, values, step).with_error(
+                state.error, state.error_history, state.error_record
+            )
         except StageError as error:
             if halvings == HALVINGS:
                 raise SimulationError(
@@ -76,21 +85,46 @@ class ClassicalRungeKutta(Solver):
             self.statistics.rhs_evaluations += flow.evaluations
         self.statistics.steps += 1
         self.statistics.repartitions += not form.lasts(state)
-        self.statistics.embedded_distance += self._estimate(values, step / 6.0 * (fourth - form.end_rates))
-        return state
+        error, history = self._estimate(state.error_history, step, start, values, (first, fourth, form.end_rates))
+        self.statistics.embedded_distance += error
+        return state.with_error(state.error, history, state.error_record)
 
-    def _estimate(self, values: Floats, difference: Floats) -> float:
-        """Return the largest relative difference, without integrals."""
-        count = len(values) - len(self.formulation.functions.integrals)
-        magnitudes = np.maximum(np.abs(values), self.formulation.explicit_scale)
-        return float(np.max(np.abs(difference[:count]) / magnitudes[:count], initial=0.0))
+    def _estimate(
+        self, history: Floats, step: float, start: Floats, end: Floats, rates: tuple[Floats, Floats, Floats]
+    ) -> tuple[float, Floats]:
+        """Return the relative error of a step, without integrals, and the history; rates are k₁, k₄ and k₅.
+
+        The history has f₃ of the last step, 11 (Δ − h/2 (f + f')) − 5/2 h (f' − f) of the step before and of the last
+        one, Δ − h/2 (f + f') of the last one, its size, how many are known, and what the first two have counted.
+        """
+        size = self._size
+        last, older, newer, middle, (step_before, count, counted) = np.split(
+            history, [size, 2 * size, 3 * size, 4 * size]
+        )
+        first, fourth, fifth = (each[:size] for each in rates)
+        apart, largest = np.max(np.abs(first - last), initial=0.0), np.max(np.abs(first), initial=0.0)
+        if count == 0.0 or apart > SAME * largest or abs(step - step_before) > SAME * step:
+            count = counted = 0.0
+        bend = end[:size] - start[:size] - 0.5 * step * (first + fifth)
+        turn = 2.5 * step * (fifth - first)
+        scale = self.formulation.explicit_scale[:size]
+        if count < 2.0:
+            error = float(
+                np.max(np.abs(step / 6.0 * (fourth - fifth)) / np.maximum(np.abs(end[:size]), scale), initial=0.0)
+            )
+            counted += error
+        else:
+            errors = (11.0 * bend + turn + 38.0 * middle + older) / 60.0
+            error = float(np.max(np.abs(errors) / np.maximum(np.abs(start[:size]), scale), initial=0.0))
+            if count == 2.0:
+                error, counted = 3.0 * error - counted, 0.0
+        return error, np.concatenate([fifth, newer, 11.0 * bend - turn, bend, [step, min(3.0, count + 1.0), counted]])
 
 
-def _end(flow: CountedRates, time: float, step: float) -> tuple[Floats, Floats]:
-    """Return y at the end of a step, and the fourth stage."""
-    start = flow.form.start
+def _end(flow: CountedRates, start: Floats, time: float, step: float) -> tuple[Floats, Floats, Floats]:
+    """Return y at the end of a step, and the first and the fourth stage."""
     first = flow(time, start)
     second = flow(time + 0.5 * step, start + step * (0.5 * first))
     third = flow(time + 0.5 * step, start + step * (0.5 * second))
     fourth = flow(time + step, start + step * third)
-    return start + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth), fourth
+    return start + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth), first, fourth

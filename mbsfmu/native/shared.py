@@ -158,6 +158,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "TOO_FAR": (error_transport, "TOO_FAR"),
     "NOT_KNOWN": (error_measure, "NOT_KNOWN"),
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
+    "SAME": (classical_runge_kutta, "SAME"),
     "DEGREE": (signals, "DEGREE"),
     "ASTRAY": (projection, "ASTRAY"),
     "SET_OFF": (first_order, "SET_OFF"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oscillator_in_closed_form import DAMPING, JUMPS, MASS, SPEED, START, STIFFNESS, displacement, oscillator
+from oscillator_in_closed_form import DAMPING, JUMPS, MASS, SPEED, START, STIFFNESS, displacement, motion, oscillator
 from scipy.linalg import expm
 
 from mbsfmu import CoupledModel, SimulationError, SineSignal
@@ -18,7 +18,7 @@ from mbsfmu.integration.explicit import CountedRates, StageError
 from mbsfmu.integration.newton import NewtonSolution, solve
 from mbsfmu.integration.rosenbrock import CHOSEN
 from mbsfmu.integration.solvers import solver_names
-from mbsfmu.models import pendulum
+from mbsfmu.models import built_in, pendulum
 from mbsfmu.parts import Integrator
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation.run_result import Result
@@ -223,25 +223,56 @@ def test_steps_are_halved_up_to_eight_times(
 # -- steps that are too long ---------------------------------------------------------------------------------------
 
 
+def error_of_magnitudes(result: Result, *, driven: bool) -> float:
+    """The largest error of the oscillator's displacement and velocity, relative to their magnitudes and to one."""
+    exact = motion(result.time, driven=driven)
+    found = np.array([result["slider.displacement"], result["slider.velocity"]])
+    return float(np.max(np.abs(found - exact) / np.maximum(np.abs(exact), 1.0)))
+
+
 @pytest.mark.parametrize("formulation", ["double-step", "dca", "hdca", "dca-alm"])
 def test_equal_steps_that_are_too_long_are_told(formulation: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The estimate is of the size of the error, an order larger, and falls with the third power of the step."""
+    """The estimate is of the size of the error, and falls with the fourth power of the step, as that does."""
     estimates = []
-    for step in (0.15, 0.01, 0.005):
+    for step in (0.2, 0.01, 0.005):
         caplog.clear()
         options = {"solver": "rk4", "step": step, "formulation": formulation, "compiled": False}
         result = oscillator(driven=False).simulation(**options).run(STOP)
-        off = np.max(np.abs(result["slider.displacement"] - displacement(result.time, driven=False)))
+        off = error_of_magnitudes(result, driven=False)
         estimates.append(result.statistics.embedded_distance)
-        assert off < estimates[-1]
+        assert off / 3.0 < estimates[-1] < 3.0 * off
         assert ("is inaccurate: at t = " in caplog.text) == (step > 0.1)
         assert result.summary()["embedded_distance"] == estimates[-1]
-        assert estimates[-1] < 100 * off or step < 0.1
-    assert np.log2(estimates[1] / estimates[2]) == pytest.approx(3.0, abs=0.1)
+    assert np.log2(estimates[1] / estimates[2]) == pytest.approx(4.0, abs=0.1)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_estimate_is_not_below_the_error_where_a_motion_grows(compiled: bool) -> None:
+def test_estimate_of_equal_steps_begins_anew_behind_jumps(compiled: bool) -> None:
+    """Three steps have one law; the first two count by a method of lower order only until there is a third."""
+    result = oscillator().simulation(solver="rk4", step=0.01, compiled=compiled).run(STOP)
+    off = error_of_magnitudes(result, driven=True)
+    assert off / 3.0 < result.statistics.embedded_distance < 3.0 * off
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("name", "formulation", "stop"), [("pendulum-4", "double-step", 1.0), ("five-bar", "dca-alm", 0.4)]
+)
+def test_estimate_of_equal_steps_of_machines(name: str, formulation: str, stop: float, compiled: bool) -> None:
+    """That of a method of order three was 30 to 200 times the error."""
+    step, tight = 4e-3, {"relative_tolerance": 1e-12, "absolute_tolerance": 1e-12}
+    run = {"formulation": formulation, "compiled": compiled}
+    simulation = built_in(name).simulation(solver="rk4", step=step, **run)
+    result = simulation.run(stop)
+    exact = built_in(name).simulation(solver="dop853", formulation=formulation, **tight).run(stop, output_step=step)
+    system = simulation.functions.system
+    moving = [variable.name for variable in (*system.coordinates, *system.velocities)]
+    off = max(np.max(np.abs(result[each] - exact[each]) / np.maximum(np.abs(exact[each]), 1.0)) for each in moving)
+    assert off / 3.0 < result.statistics.embedded_distance < 3.0 * off
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_estimate_is_that_of_a_motion_that_grows(compiled: bool) -> None:
     """Two integrators that feed each other: both grow as e^t, of which four steps of 0.75 s miss 0.4 %."""
     block = Integrator(output_unit="1", initial_output=1.0)
     model = CoupledModel(
@@ -252,4 +283,4 @@ def test_estimate_is_not_below_the_error_where_a_motion_grows(compiled: bool) ->
     result = model.simulation(solver="rk4", step=0.75, compiled=compiled).run(3.0)
     off = 1.0 - result["one.output"][-1] / np.exp(3.0)
     assert off == pytest.approx(1.0 - np.polyval([1 / 24, 1 / 6, 1 / 2, 1.0, 1.0], 0.75) ** 4 / np.exp(3.0), rel=1e-9)
-    assert off < result.statistics.embedded_distance < 2.0 * off
+    assert off / 1.5 < result.statistics.embedded_distance < 1.5 * off

@@ -21,17 +21,35 @@ static int evaluate_stages(
 
 #if SOLVER == RK4
 
-/* The largest distance between the methods of order four and three over a step that was taken, h/6 (k4 - k5), by the
- * magnitude of what differs; integrals apart. Weight that is moved from k4 to the rates at the end leaves the
- * conditions of order three as they are. */
-static double estimate(const State *state, double step, const double *y, const double *fourth) {
-    double end_rates[ROOM(SIZE)], most = 0.0;
-    pack_rates(state, end_rates);
-    for (int i = 0; i < SIZE - INTEGRALS; i++) {
-        const double difference = step / 6.0 * (fourth[i] - end_rates[i]);
-        most = larger(most, fabs(difference) / larger(fabs(y[i]), explicit_scales[i]));
+/* The error of a step that was taken, as mbsfmu/integration/classical_runge_kutta.py has it. */
+static double estimate(State *state, double step, const double *start, const double *end, const double *first, const double *fourth) {
+    enum { COUNT = SIZE - INTEGRALS };
+    double *const last = state->error_history, *const older = last + COUNT, *const newer = older + COUNT;
+    double *const middle = newer + COUNT, *const step_before = middle + COUNT;
+    double *const count = step_before + 1, *const counted = count + 1;
+    double fifth[ROOM(SIZE)], apart = 0.0, largest = 0.0, embedded = 0.0, error = 0.0;
+    pack_rates(state, fifth);
+    for (int i = 0; i < COUNT; i++) {
+        apart = larger(apart, fabs(first[i] - last[i]));
+        largest = larger(largest, fabs(first[i]));
     }
-    return most;
+    if (apart > SAME * largest || fabs(step - *step_before) > SAME * step) *count = *counted = 0.0;
+    for (int i = 0; i < COUNT; i++) {
+        const double bend = end[i] - start[i] - 0.5 * step * (first[i] + fifth[i]), turn = 2.5 * step * (fifth[i] - first[i]);
+        const double distance = fabs(step / 6.0 * (fourth[i] - fifth[i]));
+        const double whole = fabs(11.0 * bend + turn + 38.0 * middle[i] + older[i]) / 60.0;
+        embedded = larger(embedded, distance / larger(fabs(end[i]), explicit_scales[i]));
+        error = larger(error, whole / larger(fabs(start[i]), explicit_scales[i]));
+        last[i] = fifth[i];
+        older[i] = newer[i];
+        newer[i] = 11.0 * bend - turn;
+        middle[i] = bend;
+    }
+    const double before = *count, provisional = *counted;
+    *step_before = step;
+    *count = smaller(3.0, before + 1.0);
+    *counted = before < 2.0 ? provisional + embedded : 0.0;
+    return before < 2.0 ? embedded : before == 2.0 ? 3.0 * error - provisional : error;
 }
 
 /* One step of the classical method of order four. */
@@ -39,12 +57,13 @@ static int attempt(Instance *instance, double time, double step) {
     static const double nodes[] = {0.0, 0.5, 0.5, 1.0};
     static const double weights[] = {0.5, 0.0, 0.5, 0.0, 0.0, 1.0};
     State *state = &instance->state;
-    double y[ROOM(SIZE)], k[4][ROOM(SIZE)], trial[ROOM(SIZE)];
+    double y[ROOM(SIZE)], start[ROOM(SIZE)], k[4][ROOM(SIZE)], trial[ROOM(SIZE)];
     pack(state, y);
+    COPY(start, y, SIZE);
     if (!evaluate_stages(instance, time, step, y, 0, 4, nodes, weights, k, trial)) return 0;
     for (int i = 0; i < SIZE; i++) y[i] += step / 6.0 * (k[0][i] + 2.0 * k[1][i] + 2.0 * k[2][i] + k[3][i]);
     if (!commit(instance, time + step, step, y)) return 0;
-    state->embedded_distance += estimate(state, step, y, k[3]);
+    state->embedded_distance += estimate(state, step, start, y, k[0], k[3]);
     return describe(instance) ? 1 : -1;
 }
 

@@ -3,7 +3,7 @@
 The exact solution satisfies the same step from its own position, with the local error as a defect. Its step is solved
 by one iteration from a prediction, with the iteration matrix of the run's own step: one evaluation of the residual a
 step. The matrix may be of an earlier step, and what it leaves of the prediction's error would add up: the errors of
-accelerations and multipliers are predicted to change as in the last step, which leaves second differences.
+accelerations and multipliers are predicted to change as in the last steps, which leaves second differences.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ DEFECT = 1.0 / 12.0
 """Error constant of the trapezoidal rule: its defect is h³/12 times the third derivative by time."""
 FARTHEST = 1e30
 """Largest error that is carried on: those of a system that departs from itself grow until nothing can be computed."""
+RECENT = 0.25
+"""Weight of the last change of an error in the mean that is predicted to go on: what alternates or has just begun, as
+where friction sticks, would grow by the last one alone.
+"""
 LATE = 2.0
 """Weight of the first second difference after a discontinuity, which is one step late."""
 
@@ -93,12 +97,14 @@ class ErrorTransport:
         step = problem.step
         defects, history, onward = self._defects(begin, end, step)
         changes = slice(4 * self._rates, -2)
+        expected = onward * begin.error_history[changes]
         try:
-            error = self._step(problem, inverse, begin, end, defects, onward * begin.error_history[changes])
+            error = self._step(problem, inverse, begin, end, defects, expected)
         except SimulationError:
             error = np.full(self.size, np.nan)
         if (np.abs(error) <= FARTHEST).all():
-            history[changes] = self._changing(error) - self._changing(begin.error)
+            change = self._changing(error) - self._changing(begin.error)
+            history[changes] = RECENT * change + (1.0 - RECENT) * expected
             return end.with_error(error, history, begin.error_record)
         return end.with_error(begin.error, history, begin.lost(Loss.UNSOLVED))
 

@@ -143,6 +143,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "DRIFTS": (watches, "DRIFTS"),
     "WHOLE": (watches, "WHOLE"),
     "DEFECT": (error_transport, "DEFECT"),
+    "RECENT": (error_transport, "RECENT"),
     "LATE": (error_transport, "LATE"),
     "FARTHEST": (error_transport, "FARTHEST"),
     "LOOKS": (error_record, "LOOKS"),

@@ -143,8 +143,9 @@ static void carry_error_in_lanes(Group *group, Lanes step, Mask made) {
     for (int i = 0; i < ERROR; i++) lost |= ~((error[i] <= farthest) & (error[i] >= -farthest));
     const Mask found = made & ~lost;
     for (int i = 0; i < ERROR_CHANGES; i++) {
-        Lanes *const change = &CHANGE_OF(group->error_history, i);
-        *change = select_lanes(found, CHANGING(error, i) - CHANGING(group->error, i), *change);
+        const Lanes change = CHANGING(error, i) - CHANGING(group->error, i);
+        Lanes *const mean = &CHANGE_OF(group->error_history, i);
+        *mean = select_lanes(found, RECENT * change + (1.0 - RECENT) * (onward * *mean), *mean);
     }
     for (int i = 0; i < ERROR; i++) group->error[i] = select_lanes(found, error[i], group->error[i]);
     lose_errors(group, made & lost, LOST_UNSOLVED);

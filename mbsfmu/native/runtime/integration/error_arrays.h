@@ -16,7 +16,7 @@
 #define OF_MULTIPLIERS(error) OF_MOMENTA(error)
 
 #if ERROR > 0
-/* Where the change of each stands, behind what is remembered of the rates. */
+/* Where the mean change of each stands, behind what is remembered of the rates. */
 #define CHANGE_OF(history, i) ((history)[4 * ERROR_RATES + (i)])
 #define CHANGING(error, i) ((i) < COORDINATES ? OF_A(error)[i] : OF_MULTIPLIERS(error)[(i) - COORDINATES])
 

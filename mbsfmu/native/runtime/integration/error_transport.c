@@ -214,7 +214,9 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
         end_exact(instance, step, guess, increment);
         if (all_within(state->error, ERROR, FARTHEST)) {
             for (int i = 0; i < ERROR_CHANGES; i++) {
-                CHANGE_OF(state->error_history, i) = CHANGING(state->error, i) - CHANGING(before, i);
+                const double change = CHANGING(state->error, i) - CHANGING(before, i);
+                double *const mean = &CHANGE_OF(state->error_history, i);
+                *mean = RECENT * change + (1.0 - RECENT) * (onward * *mean);
             }
             return;
         }

@@ -198,10 +198,10 @@ def test_steps_are_halved_up_to_eight_times(
     else:
         end = classical_runge_kutta._end
 
-        def reached(flow: CountedRates, time: float, step: float) -> tuple[Floats, Floats]:
+        def reached(flow: CountedRates, start: Floats, time: float, step: float) -> tuple[Floats, Floats, Floats]:
             if step > longest:
                 raise StageError("too long")
-            return end(flow, time, step)
+            return end(flow, start, time, step)
 
         monkeypatch.setattr(classical_runge_kutta, "_end", reached)
     if made:

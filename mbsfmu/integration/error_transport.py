@@ -3,7 +3,7 @@
 The exact solution satisfies the same step from its own position, with the local error as a defect. Its step is solved
 by one iteration from a prediction, with the iteration matrix of the run's own step: one evaluation of the residual a
 step. The matrix may be of an earlier step, and what it leaves of the prediction's error would add up: the errors of
-accelerations and multipliers are predicted to change as in the last steps, which leaves second differences.
+multipliers are predicted to change as in the last steps, which leaves second differences.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ DEFECT = 1.0 / 12.0
 FARTHEST = 1e30
 """Largest error that is carried on: those of a system that departs from itself grow until nothing can be computed."""
 RECENT = 0.25
-"""Weight of the last change of an error in the mean that is predicted to go on: what alternates or has just begun, as
-where friction sticks, would grow by the last one alone.
+"""Weight of the last change of a multiplier's error in the mean that is predicted to go on: what alternates would grow
+by the last one alone. Changes of the errors of accelerations are not predicted, for their round-off would grow.
 """
 LATE = 2.0
 """Weight of the first second difference after a discontinuity, which is one step late."""
@@ -81,8 +81,7 @@ class ErrorTransport:
         self._multipliers = formulation.step_multipliers
         of_moving = 2 * self._coordinates if self._has_momenta else self._multipliers
         self.size = 3 * self._coordinates + 2 * self._states + of_moving
-        self._changes = self._coordinates + self._multipliers if formulation.second_order else 0
-        self.history_size = 4 * self._rates + self._changes + 2
+        self.history_size = 4 * self._rates + self._multipliers + 2
 
     def carried(self, problem: StepProblem, inverse: Inverse, begin: State, end: State) -> State:
         """Return the state at the end of a step with its error.
@@ -103,7 +102,7 @@ class ErrorTransport:
         except SimulationError:
             error = np.full(self.size, np.nan)
         if (np.abs(error) <= FARTHEST).all():
-            change = self._changing(error) - self._changing(begin.error)
+            change = (error - begin.error)[self.size - self._multipliers :]
             history[changes] = RECENT * change + (1.0 - RECENT) * expected
             return end.with_error(error, history, begin.error_record)
         return end.with_error(begin.error, history, begin.lost(Loss.UNSOLVED))
@@ -144,7 +143,7 @@ class ErrorTransport:
     ) -> Floats:
         """Return the error at the end of a step: of z, ż, z̈, x, ẋ, and of p and ṗ or the step's multipliers.
 
-        The changes are those expected of the errors of z̈ and the multipliers.
+        The changes are those expected of the errors of multipliers.
         """
         functions, n, h = self._functions, self._coordinates, problem.step
         functions.references[:] = begin.references  # those of the next step are known already
@@ -176,12 +175,11 @@ class ErrorTransport:
             chosen = slice(None) if begin.partition is None else begin.partition.independent
             positions, velocities = begin.coordinates - of_z - by_z, begin.velocities - of_v
             accelerations = begin.accelerations - of_a - 2.0 / h * by_v
-            later_accelerations = end.accelerations - (of_a + changes[:n])
-            predicted = positions + h * velocities + 0.25 * h**2 * (accelerations + later_accelerations)
+            predicted = positions + h * velocities + 0.25 * h**2 * (accelerations + (end.accelerations - of_a))
             positions = positions[chosen]
             problem.rates.begin([positions, states], [velocities[chosen], rates], accelerations[chosen], np.zeros(0), h)
             multipliers = end.multipliers[: self._multipliers]
-            expected = multipliers - (of_others + changes[n:])
+            expected = multipliers - (of_others + changes)
             guess = np.concatenate([predicted[chosen], states + 0.5 * h * (rates + later), expected])
             increment = inverse.times(problem.residual_near(guess, predicted))
             moved = problem.spread(increment[: len(positions)])
@@ -202,11 +200,6 @@ class ErrorTransport:
             ends.append(multipliers)
         return np.concatenate([reached - exact for reached, exact in zip(ends, found, strict=True)])
 
-    def _changing(self, error: Floats) -> Floats:
-        """Return the errors whose change is predicted, of z̈ and the multipliers."""
-        accelerations = error[2 * self._coordinates : 3 * self._coordinates]
-        return np.concatenate([accelerations, error[self.size - self._multipliers :]])[: self._changes]
-
     def _defects(self, begin: State, end: State, step: float) -> tuple[tuple[Floats, Floats, Floats], Floats, float]:
         """Return the defects of z, ż or momenta, and x in a step in s, the history, and how far changes go on.
 
@@ -219,7 +212,7 @@ class ErrorTransport:
         in a step go on in the next, but for short ones, which do not tell of long ones.
         """
         size = self._rates
-        parts = np.split(begin.error_history, [size, 2 * size, 3 * size, 4 * size, 4 * size + self._changes])
+        parts = np.split(begin.error_history, [size, 2 * size, 3 * size, 4 * size, 4 * size + self._multipliers])
         last, before, second, mean_before, _, (step_before, count) = parts
         flow_of = self._formulation.flow_of
         first, ends = (np.concatenate([each.velocities, flow_of(each)[1], each.rates]) for each in (begin, end))
@@ -239,5 +232,5 @@ class ErrorTransport:
                 used = mean + onward * (mean - mean_before)
         defects = DEFECT * step**3 * used
         of_z, of_v, of_x = np.split(defects, [self._coordinates, 2 * self._coordinates])
-        history = np.concatenate([ends, slope, bend, mean, np.zeros(self._changes), [step, known]])
+        history = np.concatenate([ends, slope, bend, mean, np.zeros(self._multipliers), [step, known]])
         return (of_z, of_v, of_x), history, onward

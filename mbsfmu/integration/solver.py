@@ -71,8 +71,8 @@ class Statistics:
     repartitions
         How often the choice of independent coordinates changed.
     embedded_distance
-        Of `rk4`: sum over the steps of the largest distance to a method of lower order, as a share of the magnitude of
-        what is integrated, its nominal value at least; zero of other solvers.
+        Of `rk4`: sum over the steps of their largest errors, as a share of the magnitude of what is integrated, its
+        nominal value at least; zero of other solvers.
     iterations
         What a formulation's own iterations took, by their names.
     """

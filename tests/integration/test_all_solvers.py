@@ -207,13 +207,13 @@ def test_steps_are_halved_up_to_eight_times(
     if made:
         simulation.step(0.0, 0.2)
         assert simulation.statistics.steps == 2**halvings
-        motion = np.zeros((4, 4))  # of x, ẋ, F and Ḟ
-        motion[0, 1] = motion[2, 3] = 1.0
-        motion[1, :3], motion[3, 2] = (
+        matrix = np.zeros((4, 4))  # of x, ẋ, F and Ḟ
+        matrix[0, 1] = matrix[2, 3] = 1.0
+        matrix[1, :3], matrix[3, 2] = (
             np.array([-STIFFNESS, -DAMPING, 1.0]) / MASS,
             -((2.0 * np.pi * PULL.frequency) ** 2),
         )
-        expected = expm(0.2 * motion) @ [START, SPEED, 0.0, 2.0 * np.pi * PULL.frequency * PULL.amplitude]
+        expected = expm(0.2 * matrix) @ [START, SPEED, 0.0, 2.0 * np.pi * PULL.frequency * PULL.amplitude]
         assert simulation.get("slider.displacement") == pytest.approx(expected[0], abs=30.0 * longest ** FIXED[solver])
     else:
         with pytest.raises(SimulationError, match=r"fails even with 0\.000781 s: too long"):

@@ -19,11 +19,11 @@ static void pack_rates_in_lanes(const Lanes *velocities, const Lanes *accelerati
 }
 
 /* The defects of z, z' and x in steps to the end that the arguments hold; what is remembered of the rates goes on where a step
- * is made. Returns how far changes go on. */
-static Lanes find_defects_in_lanes(Group *group, Lanes step, Mask made, Lanes *defects) {
+ * is made. */
+static void find_defects_in_lanes(Group *group, Lanes step, Mask made, Lanes *defects) {
     Lanes *const last = group->error_history, *const before = last + ERROR_RATES, *const second = before + ERROR_RATES;
     Lanes *const mean_before = second + ERROR_RATES;
-    Lanes *const step_before = mean_before + ERROR_RATES + ERROR_CHANGES, *const count = step_before + 1;
+    Lanes *const step_before = mean_before + ERROR_RATES, *const count = step_before + 1;
     Lanes first[ROOM(ERROR_RATES)], ends[ROOM(ERROR_RATES)];
     pack_rates_in_lanes(group->state.velocities, group->state.accelerations, group->state.rates, first);
     pack_rates_in_lanes(group->parts.velocities, group->parts.accelerations, group->parts.rates, ends);
@@ -48,7 +48,6 @@ static Lanes find_defects_in_lanes(Group *group, Lanes step, Mask made, Lanes *d
     *step_before = select_lanes(made, step, *step_before);
     const Lanes more = select_lanes(late, splat(2.0), splat(3.0));
     *count = select_lanes(made, select_lanes(bends & ~jumps, more, splat(1.0)), *count);
-    return onward;
 }
 
 /* The residual where the loops are nearly closed by all coordinates; returns lanes where it cannot be evaluated. */
@@ -69,9 +68,7 @@ static Mask evaluate_lanes_near(Group *group, const Lanes *coordinates, const La
 }
 
 /* Begin the steps where the exact solutions are, and predict where they end: all coordinates, and the unknowns. */
-static void begin_exact_in_lanes(
-    Group *group, Lanes step, const Lanes *defects, Lanes onward, Lanes *coordinates, Lanes *guess
-) {
+static void begin_exact_in_lanes(Group *group, Lanes step, const Lanes *defects, Lanes *coordinates, Lanes *guess) {
     const LaneState *state = &group->state;
     const LaneParts *parts = &group->parts;
     const Lanes *error = group->error;
@@ -80,8 +77,7 @@ static void begin_exact_in_lanes(
         positions[j] = state->coordinates[j] - OF_Z(error)[j] - defects[j];
         velocities[j] = state->velocities[j] - OF_V(error)[j];
         accelerations[j] = state->accelerations[j] - OF_A(error)[j] - 2.0 / step * defects[COORDINATES + j];
-        const Lanes of_later = OF_A(error)[j] + onward * CHANGE_OF(group->error_history, j);
-        const Lanes pushed = accelerations[j] + (parts->accelerations[j] - of_later);
+        const Lanes pushed = accelerations[j] + (parts->accelerations[j] - OF_A(error)[j]);
         coordinates[j] = positions[j] + step * velocities[j] + 0.25 * (step * step) * pushed;
     }
     for (int k = 0; k < FREEDOM; k++) {
@@ -134,19 +130,14 @@ static void carry_error_in_lanes(Group *group, Lanes step, Mask made) {
     EACH(coordinates, COORDINATES) EACH(velocities, COORDINATES) EACH(accelerations, COORDINATES) \
     EACH(multipliers, CONSTRAINTS) EACH(states, STATES) EACH(rates, STATES)
     ENDS(KEEP)
-    const Lanes onward = find_defects_in_lanes(group, step, made, defects);
-    begin_exact_in_lanes(group, step, defects, onward, coordinates, guess);
+    find_defects_in_lanes(group, step, made, defects);
+    begin_exact_in_lanes(group, step, defects, coordinates, guess);
     Mask lost = evaluate_lanes_near(group, coordinates, guess, residual);
     multiply_lanes(UNKNOWNS, UNKNOWNS, group->inverse, residual, increment);
     end_exact_in_lanes(group, step, &ends, increment, error);
     const Lanes farthest = (Lanes){0} + FARTHEST;
     for (int i = 0; i < ERROR; i++) lost |= ~((error[i] <= farthest) & (error[i] >= -farthest));
     const Mask found = made & ~lost;
-    for (int i = 0; i < ERROR_CHANGES; i++) {
-        const Lanes change = CHANGING(error, i) - CHANGING(group->error, i);
-        Lanes *const mean = &CHANGE_OF(group->error_history, i);
-        *mean = select_lanes(found, RECENT * change + (1.0 - RECENT) * (onward * *mean), *mean);
-    }
     for (int i = 0; i < ERROR; i++) group->error[i] = select_lanes(found, error[i], group->error[i]);
     lose_errors(group, made & lost, LOST_UNSOLVED);
     ENDS(PUT_BACK)

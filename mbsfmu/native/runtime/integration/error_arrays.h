@@ -3,8 +3,6 @@
 #define MBSFMU_ERROR_ARRAYS_H
 
 #define ERROR_RATES (2 * COORDINATES + STATES)
-/* Errors whose change is predicted: of z'' and the multipliers. */
-#define ERROR_CHANGES (SECOND_ORDER ? COORDINATES + STEP_MULTIPLIERS : 0)
 
 /* Where each error stands: of z, z', z'', x and x', and of p and p' or of the multipliers among the unknowns. */
 #define OF_Z(error) (error)
@@ -16,9 +14,8 @@
 #define OF_MULTIPLIERS(error) OF_MOMENTA(error)
 
 #if ERROR > 0
-/* Where the mean change of each stands, behind what is remembered of the rates. */
-#define CHANGE_OF(history, i) ((history)[4 * ERROR_RATES + (i)])
-#define CHANGING(error, i) ((i) < COORDINATES ? OF_A(error)[i] : OF_MULTIPLIERS(error)[(i) - COORDINATES])
+/* Where the mean changes of the errors of multipliers stand, behind what is remembered of the rates. */
+#define CHANGES_OF(history) ((history) + 4 * ERROR_RATES)
 
 /* The error is not known from here on; the first reason is the cause of later ones. */
 static inline void lose_error(State *state, int loss) {

@@ -37,7 +37,7 @@ static void pack_error_rates(const State *state, double *rates) {
 static double find_defects(State *state, const double *first, double step, double *defects) {
     double *const last = state->error_history, *const before = last + ERROR_RATES, *const second = before + ERROR_RATES;
     double *const mean_before = second + ERROR_RATES;
-    double *const step_before = mean_before + ERROR_RATES + ERROR_CHANGES, *const count = step_before + 1;
+    double *const step_before = mean_before + ERROR_RATES + STEP_MULTIPLIERS, *const count = step_before + 1;
     const int jumps = *count == 0.0 || memcmp(first, last, sizeof(double) * ERROR_RATES) != 0;
     const int bends = *count > 0.0 && !(jumps && *count > 1.0);
     const double scale = DEFECT * (step * step * step), late = *count == 1.0 ? LATE : 0.0;
@@ -74,13 +74,12 @@ static void begin_exact(
 ) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    const double *error = state->error, *history = state->error_history, *velocities = step_start->rates, *accelerations = step_start->rates + COORDINATES;
+    const double *error = state->error, *velocities = step_start->rates, *accelerations = step_start->rates + COORDINATES;
     for (int j = 0, k = 0; j < COORDINATES; j++) {
         const double position = step_start->coordinates[j] - OF_Z(error)[j] - defects[j];
         const double velocity = velocities[j] - OF_V(error)[j];
         const double acceleration = accelerations[j] - OF_A(error)[j] - 2.0 / step * defects[COORDINATES + j];
-        const double of_later = OF_A(error)[j] + onward * CHANGE_OF(history, j);
-        const double pushed = acceleration + (state->accelerations[j] - of_later);
+        const double pushed = acceleration + (state->accelerations[j] - OF_A(error)[j]);
         coordinates[j] = position + step * velocity + 0.25 * (step * step) * pushed;
         if (MOVES < COORDINATES && step_start->dependent[j]) continue;
         parts->begin[k] = position;
@@ -89,7 +88,7 @@ static void begin_exact(
         guess[k++] = coordinates[j];
     }
     for (int i = 0; i < STEP_MULTIPLIERS; i++) {
-        const double of_later = OF_MULTIPLIERS(error)[i] + onward * CHANGE_OF(history, COORDINATES + i);
+        const double of_later = OF_MULTIPLIERS(error)[i] + onward * CHANGES_OF(state->error_history)[i];
         guess[UNKNOWNS + i] = state->multipliers[i] - of_later;
     }
 }
@@ -213,9 +212,9 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
         solve_iteration_matrix(instance, state->iteration_matrix, residual, increment);
         end_exact(instance, step, guess, increment);
         if (all_within(state->error, ERROR, FARTHEST)) {
-            for (int i = 0; i < ERROR_CHANGES; i++) {
-                const double change = CHANGING(state->error, i) - CHANGING(before, i);
-                double *const mean = &CHANGE_OF(state->error_history, i);
+            for (int i = 0; i < STEP_MULTIPLIERS; i++) {
+                const double change = OF_MULTIPLIERS(state->error)[i] - OF_MULTIPLIERS(before)[i];
+                double *const mean = CHANGES_OF(state->error_history) + i;
                 *mean = RECENT * change + (1.0 - RECENT) * (onward * *mean);
             }
             return;

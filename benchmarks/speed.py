@@ -26,8 +26,8 @@ from fmpy.simulation import instantiate_fmu
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
+from mbsfmu.compiling.compiler import platform_names
 from mbsfmu.compiling.kept import FOLDER
-from mbsfmu.compiling.platforms import platform_names
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 MODEL, STOP, STEP = "four-bar-frictionless", 0.2 if QUICK else 10.0, 1e-3

@@ -17,7 +17,7 @@ import fmpy
 import numpy as np
 
 import mbsfmu
-from mbsfmu.compiling.platforms import PLATFORMS
+from mbsfmu.compiling.compiler import PLATFORMS
 
 HOST = Path(__file__).parents[1] / "tests" / "native" / "host.c"
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import hydraulics
 import mbsfmu
-from mbsfmu.modelling.descriptions import summary
-from mbsfmu.modelling.kinds import FAMILIES
+from mbsfmu.modelling.data import summary
+from mbsfmu.modelling.part import FAMILIES
 
 
 class Subject(NamedTuple):
@@ -38,7 +38,7 @@ class Subject(NamedTuple):
 
 SUBJECTS = (
     Subject("model", "Model", "Machines as data: systems, connections, bodies, model files.", (
-        "mbsfmu.coupled", "mbsfmu.model", "mbsfmu.models", "mbsfmu.systems", "mbsfmu.urdf", "mbsfmu.base")),
+        "mbsfmu.system_model", "mbsfmu.model", "mbsfmu.models", "mbsfmu.systems", "mbsfmu.urdf", "mbsfmu.base")),
     Subject("parts", "User-defined parts", "Base classes of user-defined parts and systems, and what they are given.", (
         "mbsfmu.model.block", "mbsfmu.model.force", "mbsfmu.model.force", "mbsfmu.model.joint",
         "mbsfmu.model.joint", "mbsfmu.model.joint", "mbsfmu.model.force", "mbsfmu.model.system_kinds",

@@ -16,7 +16,7 @@ from pictures import picture
 
 from mbsfmu.model.body import Body
 from mbsfmu.model.joint import Joint
-from mbsfmu.modelling.descriptions import summary
+from mbsfmu.modelling.data import summary
 
 ROOTS = {"Bodies": Body, "Joints": Joint}
 """What all of a family have stands in a table of its own, under such a heading."""

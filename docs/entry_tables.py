@@ -15,9 +15,7 @@ from hydraulics.component import PortKind
 from mbsfmu.model.body import Body, Point
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.reference_types import ReferenceKind
-from mbsfmu.modelling.data import Data
-from mbsfmu.modelling.descriptions import field_texts
-from mbsfmu.modelling.html import unit_and_meaning
+from mbsfmu.modelling.data import Data, field_texts, unit_and_meaning
 from mbsfmu.modelling.parameters import parameter_fields
 
 _SIGNS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}

@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.body import AnyBody
 from mbsfmu.modelling.data import Data
-from mbsfmu.modelling.kinds import FAMILIES, is_built_in
+from mbsfmu.modelling.part import FAMILIES, is_built_in
 
 TITLES = {"component": "Components of circuits", "body": "Bodies", "joint": "Joints", "force": "Forces"}
 TITLES |= {"constraint": "Constraints between joints", "sensor": "Sensors", "block": "Blocks", "signal": "Signals"}

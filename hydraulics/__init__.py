@@ -55,10 +55,8 @@ from hydraulics.pressure_valves import (
 from hydraulics.restrictors import AnnularGap, Capillary, Throttle, VariableOrifice
 from hydraulics.storage import Accumulator, Hose, Line, Volume
 from hydraulics.transmission_line import LineEnd, TransmissionLine, line_connections, wave_speed
-from mbsfmu.modelling.data import DataError
-from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.data import Array, DataError, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 __all__ = [
     "Accumulator",

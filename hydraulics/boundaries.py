@@ -7,9 +7,8 @@ from math import inf
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, ComponentContext, Flow, HeldPort, Port, SensedPort, Stage
-from mbsfmu.modelling.fields import Array, NonNegative, Positive
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.data import Array, NonNegative, Positive
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 _Pressure = Annotated[NonNegative, Parameter("Pa", "pressure", tunable=True, usual=(1e3, 1e9))]
 

@@ -14,12 +14,9 @@ from hydraulics.component import AnyComponent, Component, HydraulicActuator, Por
 from hydraulics.fluid import Oil
 from hydraulics.pressure_valves import Check
 from mbsfmu.modelling.conditions import Condition
-from mbsfmu.modelling.data import Data, DataError, Name
-from mbsfmu.modelling.fields import Measured, NonNegative
-from mbsfmu.modelling.frozen import FrozenMap
-from mbsfmu.modelling.parameters import parameter_fields
-from mbsfmu.modelling.plausibility import is_usual, unusual, unusual_numbers
-from mbsfmu.modelling.structure import Role
+from mbsfmu.modelling.data import Data, DataError, FrozenMap, Measured, Name, NonNegative
+from mbsfmu.modelling.parameters import Role, parameter_fields
+from mbsfmu.modelling.part import is_usual, unusual, unusual_numbers
 
 RESERVED = {"oil": "the fluid", "hydraulic_energy": "the energies of the circuit"}
 """Names that components cannot have, and what these names are used for."""

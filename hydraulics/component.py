@@ -11,12 +11,9 @@ from typing import Annotated, ClassVar, NamedTuple
 from pydantic import BeforeValidator, SerializeAsAny
 
 from hydraulics.fluid import Fluid
-from mbsfmu.modelling.data import DataError, Name, closest_match
-from mbsfmu.modelling.fields import Array
-from mbsfmu.modelling.kinds import Kinds
-from mbsfmu.modelling.parameters import check_numbers
-from mbsfmu.modelling.part import DynamicPart
-from mbsfmu.modelling.quantity import NamedValues, Quantity
+from mbsfmu.modelling.data import Array, DataError, Name, closest_match
+from mbsfmu.modelling.parameters import NamedValues, Quantity, check_numbers
+from mbsfmu.modelling.part import DynamicPart, Kinds
 
 
 class ComponentContext:

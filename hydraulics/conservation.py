@@ -30,7 +30,7 @@ import numpy as np
 
 from hydraulics.component import Space
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Conserved, Fluid
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 
 class Push(NamedTuple):

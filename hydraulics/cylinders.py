@@ -15,11 +15,8 @@ from hydraulics.component import ChamberPort, ComponentContext, Flow, HydraulicA
 from hydraulics.flow import throttle_coefficient
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE
 from mbsfmu.modelling.conditions import Condition
-from mbsfmu.modelling.data import DataError
-from mbsfmu.modelling.fields import Array, Measured, NonNegative, OptionalPositive, Positive
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
-from mbsfmu.modelling.structure import Role
+from mbsfmu.modelling.data import Array, DataError, Measured, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter, Quantity, Role
 
 CUSHION_DISCHARGE = 0.61
 """Discharge coefficient of a cushion orifice, sharp-edged [Merritt: Hydraulic Control Systems, 1967]."""

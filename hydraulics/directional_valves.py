@@ -11,10 +11,9 @@ from pydantic import Field, model_validator
 from hydraulics.component import Component, ComponentContext, Flow, OptionalPort, Port, Stage
 from hydraulics.flow import LAMINAR_PRESSURE, Edge, Edges, kept_below, orifice_flow, rated_orifice_flow
 from hydraulics.pressure_valves import RatedDrop, RatedFlow
-from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.data import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.interpolation import interpolated
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 SPOOL_NOMINAL = 10.0
 """Nominal value of a spool position in V."""

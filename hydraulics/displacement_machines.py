@@ -35,10 +35,8 @@ from hydraulics.component import (
     SensedPort,
     Stage,
 )
-from mbsfmu.modelling.data import DataError
-from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.data import Array, DataError, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 LARGEST_DISPLACEMENT = 1.0
 """Upper bound of the displacement in m³ per revolution of any machine."""

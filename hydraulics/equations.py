@@ -50,11 +50,9 @@ from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component, ComponentContext, HydraulicActuator, Space
 from hydraulics.conservation import CONSERVATIONS, NodeChange, Push, held_mass, wall_energy
 from hydraulics.fluid import ISOTHERMAL, Fluid, Mixture, oil_parameters
-from mbsfmu.modelling.answers import in_order, picked
-from mbsfmu.modelling.data import DataError, closest_match
-from mbsfmu.modelling.fields import Array
-from mbsfmu.modelling.parameters import parameters_of
-from mbsfmu.modelling.quantity import NamedValues, Quantity, belonging_to, places
+from mbsfmu.modelling.data import Array, DataError, closest_match
+from mbsfmu.modelling.parameters import NamedValues, Quantity, belonging_to, parameters_of, places
+from mbsfmu.modelling.part import in_order, picked
 
 
 class LocatedComponent:

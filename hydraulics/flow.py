@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator
 
-from mbsfmu.modelling.data import Data, DataError
-from mbsfmu.modelling.fields import Array, NonNegative
+from mbsfmu.modelling.data import Array, Data, DataError, NonNegative
 
 LAMINAR_PRESSURE = 2e5
 """Pressure drop in Pa below which flow is laminar [Jaiswal2021, sect. 3.1]."""

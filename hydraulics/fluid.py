@@ -30,10 +30,8 @@ from typing import Annotated, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from mbsfmu.modelling.data import Data
-from mbsfmu.modelling.fields import Array, Measured, NonNegative, Positive
-from mbsfmu.modelling.quantity import Quantity
-from mbsfmu.modelling.structure import Role
+from mbsfmu.modelling.data import Array, Data, Measured, NonNegative, Positive
+from mbsfmu.modelling.parameters import Quantity, Role
 
 LEAST_MODULUS, LEAST_DENSITY = 1e7, 100.0
 """Lower bounds of any liquid in a circuit: bulk modulus in Pa and density in kg/m³."""

@@ -13,9 +13,8 @@ from hydraulics.component import Component, ComponentContext, Flow, Port, Sensed
 from hydraulics.flow import opening, rated_orifice_flow
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE
 from hydraulics.restrictors import TwoPort
-from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.data import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 LAMINAR_PRESSURE = 1e4
 """Pressure drop in Pa below which the flow past a poppet is laminar; small, because check valves open at small ones."""

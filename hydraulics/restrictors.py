@@ -11,10 +11,9 @@ from pydantic import Field
 
 from hydraulics.component import Component, ComponentContext, Flow, Port, Stage
 from hydraulics.flow import LAMINAR_PRESSURE, Points, area_coefficient, orifice_flow, throttle_coefficient
-from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.data import Array, Positive
 from mbsfmu.modelling.interpolation import tabulated
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 
 class TwoPort(Component, abstract=True):

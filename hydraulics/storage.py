@@ -13,9 +13,8 @@ from hydraulics.component import ChamberPort, Component, ComponentContext, Fille
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
 from hydraulics.fluid import ISOTHERMAL
 from hydraulics.transmission_line import laminar_resistance, reynolds_number, turbulent_factor
-from mbsfmu.modelling.fields import Array, Positive
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.data import Array, Positive
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 LARGEST_HOSE = 0.5
 """Volume in m³ of a hose of 76 mm, the widest for pressure, that is 110 m long."""

@@ -34,10 +34,8 @@ from pydantic import Field, model_validator
 
 from hydraulics.component import Component, ComponentContext, Port
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE, ISOTHERMAL, Fluid, Mixture, Oil
-from mbsfmu.modelling.data import DataError
-from mbsfmu.modelling.fields import Array, Measured, OptionalPositive, Positive
-from mbsfmu.modelling.parameters import Parameter
-from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.data import Array, DataError, Measured, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter, Quantity
 
 
 def laminar_resistance(length: Array | float, diameter: Array, viscosity: Array) -> Array:

@@ -55,11 +55,6 @@ if TYPE_CHECKING:
     )
     from mbsfmu.cosim.control.run_statistics import RunStatistics
     from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
-    from mbsfmu.coupled.coupled_model import CoupledModel
-    from mbsfmu.coupled.ensemble import Ensemble
-    from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
-    from mbsfmu.coupled.model_overview import overview
-    from mbsfmu.coupled.transition import Transition
     from mbsfmu.equations.constraints import (
         Angle,
         Gap,
@@ -174,6 +169,10 @@ if TYPE_CHECKING:
     from mbsfmu.simulation.simulation import Simulation
     from mbsfmu.studies import SobolIndices, StudyOptions, StudyResult, sweep
     from mbsfmu.studies.study_options import StudyKeywords
+    from mbsfmu.system_model.coupled_model import CoupledModel
+    from mbsfmu.system_model.ensemble import Ensemble
+    from mbsfmu.system_model.ensemble_simulation import EnsembleSimulation, Transition
+    from mbsfmu.system_model.model_overview import overview
     from mbsfmu.systems.concatenated_system import CoupledSystem
     from mbsfmu.urdf import mechanism_from_urdf
     from mbsfmu.view.live.live_server import live
@@ -206,11 +205,6 @@ _HOMES = {
     "JointHandle SystemGraph",
     "cosim.control.run_statistics": "RunStatistics",
     "cosim.runs.coupling_options": "CouplingKeywords",
-    "coupled.coupled_model": "CoupledModel",
-    "coupled.ensemble": "Ensemble",
-    "coupled.ensemble_simulation": "EnsembleSimulation",
-    "coupled.model_overview": "overview",
-    "coupled.transition": "Transition",
     "equations.constraints": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "equilibrium.model_equilibrium": "Equilibrium",
     "exporting.coupled_export": "export_coupled",
@@ -245,6 +239,10 @@ _HOMES = {
     "simulation.simulation": "Simulation",
     "studies": "SobolIndices StudyOptions StudyResult sweep",
     "studies.study_options": "StudyKeywords",
+    "system_model.coupled_model": "CoupledModel",
+    "system_model.ensemble": "Ensemble",
+    "system_model.ensemble_simulation": "EnsembleSimulation Transition",
+    "system_model.model_overview": "overview",
     "systems.concatenated_system": "CoupledSystem",
     "urdf": "mechanism_from_urdf",
     "view.live.live_server": "live",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mbsfmu.native.program_code import program_code
+from mbsfmu.native.traced_code import program_code
 from mbsfmu.tracing.workspace import RecordedFunction
 
 

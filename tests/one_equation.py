@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from mbsfmu import SimulationError
-from mbsfmu.stepping.reused_jacobian import DenseInverse, ReusedJacobian
+from mbsfmu.stepping.iteration import DenseInverse, ReusedJacobian
 from mbsfmu.tracing.workspace import Floats
 
 STEP = 1e-3

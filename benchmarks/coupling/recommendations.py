@@ -29,7 +29,7 @@ from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.comparison.recommendation import CouplingSetting
 from mbsfmu.comparison.reference_run import InternalSteps, coupled_reference
 from mbsfmu.comparison.run import CoupledFmus, Task, run_timed
-from mbsfmu.compiling.platforms import host_platform
+from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.native.native_package import export_native
 from mbsfmu.simulation.factory import make_simulation
 

@@ -29,7 +29,7 @@ from rates import QUICK, Timed, interleaved, point, pointer
 
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.native.c_sources import StepSources
-from mbsfmu.native.program_code import program_code
+from mbsfmu.native.traced_code import program_code
 from mbsfmu.systems.system import Code
 from mbsfmu.tracing.workspace import RecordedFunction
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.integrate import OdeSolver
 
 import mbsfmu
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrderFormulation
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 Floats = NDArray[np.float64]
 AS_PUBLISHED: dict[str, dict[str, Any]] = {

@@ -10,10 +10,10 @@ import numpy as np
 from flow import Floats
 from scipy.spatial.transform import Rotation
 
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.model import Mechanism, RigidBody, along
 from mbsfmu.model.joint import Joint
 from mbsfmu.parts import Free, Revolute, Spherical
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 BALL, FREE = 3, 4

@@ -17,8 +17,8 @@ from ladders import constrained, implicit_step, moving_ladder
 from machines import TREES, Machine, Point
 from rates import QUICK, Timed, reached, repeated
 
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.models import ladder
+from mbsfmu.system_model.coupled_model import CoupledModel
 from mbsfmu.systems.system import Code
 from mbsfmu.tracing.workspace import RecordedFunction
 

@@ -20,8 +20,8 @@ from rings import ring
 from ropes import rope, rope_of_beams
 
 from mbsfmu import models
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.simulation.run_result import Result
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 STOP = 0.05 if QUICK else 1.0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.integration.error_measure import LARGE_ERROR
-from mbsfmu.modelling.ranges import LEFT_OUT, percent
+from mbsfmu.modelling.parameters import LEFT_OUT, percent
 from mbsfmu.tracing.workspace import Floats
 
 _LOGGER = logging.getLogger(__name__)

@@ -13,8 +13,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.signals import AnySignal, straight_signal
 from mbsfmu.io.trajectory import Trajectory, UnknownNameError, full_name
-from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
-from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
+from mbsfmu.modelling.measurement_units import IDENTITY, NO_UNIT, LinearMap, column_conversion
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
 

@@ -16,7 +16,7 @@ from mbsfmu.analysis.derivative_errors import DerivativeErrors
 from mbsfmu.analysis.derivative_steps import DerivativeSteps, recorded_rows
 from mbsfmu.analysis.sensitivities import DifferentiableRun, DifferentiatedOutputs, computed_variables
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.modelling.measured_numbers import Bounds, is_plain
+from mbsfmu.modelling.measurement_units import Bounds, is_plain
 from mbsfmu.modelling.variables import Variable, out_of_range, with_unit
 from mbsfmu.tracing.workspace import Floats
 

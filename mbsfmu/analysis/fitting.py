@@ -28,7 +28,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.io.trajectory import full_name
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.measured_numbers import Bounds
+from mbsfmu.modelling.measurement_units import Bounds
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
 

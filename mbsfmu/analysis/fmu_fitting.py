@@ -31,7 +31,7 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.trajectory import full_name
-from mbsfmu.modelling.measured_numbers import Bounds
+from mbsfmu.modelling.measurement_units import Bounds
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.tracing.workspace import Floats
 

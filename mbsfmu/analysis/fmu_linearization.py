@@ -23,8 +23,7 @@ from mbsfmu.cosim.fmus.model_exchange import ModelExchangeInstance
 from mbsfmu.cosim.fmus.variable_descriptions import unit_name
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.load_fmus import load_graph
-from mbsfmu.modelling.measured_numbers import numbers_in
-from mbsfmu.modelling.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
+from mbsfmu.modelling.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement, numbers_in
 from mbsfmu.modelling.variables import Causality
 
 _SINGULAR = 1e-10

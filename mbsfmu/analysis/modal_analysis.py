@@ -14,7 +14,7 @@ from mbsfmu.analysis.root_locus import RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.system_model import circuits_of
+from mbsfmu.model.model_data import circuits_of
 from mbsfmu.view.pages.blocks import number, quantity
 
 if TYPE_CHECKING:

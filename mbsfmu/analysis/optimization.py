@@ -22,7 +22,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.io.trajectory import full_name
-from mbsfmu.modelling.measured_numbers import Bounds, begins_with_number, is_plain, number_in, plain_number
+from mbsfmu.modelling.measurement_units import Bounds, begins_with_number, is_plain, number_in, plain_number
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 

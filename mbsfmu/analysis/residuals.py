@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from mbsfmu.modelling.ranges import percent
+from mbsfmu.modelling.parameters import percent
 from mbsfmu.tracing.workspace import Floats
 
 Loss = Literal["linear", "soft_l1", "huber", "cauchy"]

@@ -13,7 +13,7 @@ from mbsfmu.analysis.implicit_map import ImplicitMap
 from mbsfmu.analysis.run_points import Indices, PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.formulations.reduced_equations import ReducedEquations
+from mbsfmu.formulations.double_step import ReducedEquations
 from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.tracing.workspace import AnyFunction, Floats
 

@@ -31,8 +31,8 @@ from mbsfmu.comparison.comparison import ComparisonOptions
 from mbsfmu.comparison.cost import remedy
 from mbsfmu.comparison.recommendation import recommend
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.signals import read_signal
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 if TYPE_CHECKING:
     from mbsfmu.view.play.play_page import PlayPage

@@ -10,8 +10,8 @@ from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.options import assignment, model_argument, output_file, refuse_same_files
 from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equilibrium.model_equilibrium import Equilibrium
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 
 @click.command("equilibrium", cls=SectionedCommand)

@@ -13,7 +13,7 @@ from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import complete_variables, find_model
 from mbsfmu.cli.options import OF_FMUS, model_argument, option_of, options_of, words
 from mbsfmu.cli.output import at_work, log_to_stderr, say
-from mbsfmu.compiling.platforms import CLOCKS, INTERFACES, VERSIONS, platform_names
+from mbsfmu.compiling.compiler import CLOCKS, INTERFACES, VERSIONS, platform_names
 from mbsfmu.exporting.fmu_export import BACKENDS, LAYOUTS, LOCALS, export
 from mbsfmu.exporting.wrappers import WRAPPERS
 from mbsfmu.native.c_sources import SOURCES

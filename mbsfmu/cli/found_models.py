@@ -11,13 +11,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.mechanism import Mechanism, read_json
 from mbsfmu.model.system_kinds import system_kind
 from mbsfmu.modelling import DataError, closest_match
 from mbsfmu.models import built_in
 from mbsfmu.models.examples import load_module, reason_of
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 
 def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
@@ -155,7 +155,7 @@ def starting(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
 def _variables(context: click.Context) -> list[dict[str, Any]]:
     """Return the variables of the model that was typed; none where it cannot be read."""
     from mbsfmu.cosim.runs.load_fmus import is_source  # noqa: PLC0415
-    from mbsfmu.coupled.model_overview import overview  # noqa: PLC0415
+    from mbsfmu.system_model.model_overview import overview  # noqa: PLC0415
 
     model = context.params.get("model")
     if isinstance(model, tuple) and len(model) == 1:

@@ -27,8 +27,8 @@ from mbsfmu.cli.options import (
     values_option,
 )
 from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.studies.points import parse_values
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 _NAMED = 3
 """Number of states in a row of the table."""

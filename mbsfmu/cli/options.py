@@ -18,14 +18,14 @@ from mbsfmu.base.repeated_warnings import KeptWarnings
 from mbsfmu.base.times import check_stop
 from mbsfmu.cli.found_models import complete_models, complete_variables, complete_words, find_model
 from mbsfmu.cli.output import report_kept_rows, to_the_end
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.modelling.measured_numbers import Bounds, plain_number
+from mbsfmu.modelling.measurement_units import Bounds, plain_number
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 if TYPE_CHECKING:
     from mbsfmu.view.play.play_page import PlayPage

@@ -25,9 +25,9 @@ from mbsfmu.cli.options import (
 )
 from mbsfmu.cli.output import at_work, log_to_stderr, print_table, progress_bar, say, shown, write_json
 from mbsfmu.cosim.runs.load_fmus import is_source
-from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.coupled.model_overview import overview
 from mbsfmu.simulation.run_options import RunOptions
+from mbsfmu.system_model.coupled_model import CoupledModel
+from mbsfmu.system_model.model_overview import overview
 from mbsfmu.view.pages.blocks import stack
 from mbsfmu.view.pages.page import write_page
 from mbsfmu.view.scene.animation import Animation

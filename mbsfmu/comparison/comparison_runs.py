@@ -26,9 +26,9 @@ from mbsfmu.cosim.coupling.algorithms import ITERATED, parted
 from mbsfmu.cosim.coupling.coupling_data import Signal
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.joints.joint_equations import check_algorithm
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.fmu_export import export
 from mbsfmu.modelling.variables import Causality, Variable
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 # How far beyond the steps of the grid a stability limit is looked for.
 _FINER, _COARSER, _FEWEST_STEPS = 16.0, 64.0, 10

@@ -16,7 +16,7 @@ from mbsfmu.comparison.reference_run import CoupledReference, TightRun
 from mbsfmu.comparison.run import Run, Task, run_timed
 from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.cosim.coupling.sweeps import names_of
-from mbsfmu.modelling.ranges import percent
+from mbsfmu.modelling.parameters import percent
 
 RESOLUTION = 1.1
 """Ratio of costs below which they are equal. The ratio of the same two settings differs by 1 to 3 % between processes,

@@ -36,8 +36,8 @@ from mbsfmu.cosim.coupling.extrapolation import Extrapolation, mean
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.runs.load_fmus import load_graph
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.fmu_export import export
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 Floats = NDArray[np.float64]
 EXTRAPOLATIONS = (Extrapolation.ZERO, Extrapolation.LINEAR, Extrapolation.QUADRATIC)

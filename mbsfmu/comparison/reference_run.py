@@ -13,14 +13,14 @@ from mbsfmu.base.repeated_warnings import muted
 from mbsfmu.base.times import SAME_TIME
 from mbsfmu.comparison.run import CoupledFmus, ReferenceRun
 from mbsfmu.cosim import Cosimulation, CosimulationError, CosimulationResult
-from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.integration.rosenbrock_methods import RODAS5P
-from mbsfmu.modelling.ranges import percent
+from mbsfmu.modelling.parameters import percent
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP
+from mbsfmu.system_model.coupled_model import CoupledModel
+from mbsfmu.system_model.model_simulation import formulation_of
 
 _TOLERANCE_SHARE = 1e-2
 """Tolerance of solvers that choose their steps in refined runs, in shares of the usual one."""

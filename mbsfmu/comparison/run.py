@@ -24,7 +24,7 @@ from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.runs.master import output_scales
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.ranges import compared_ranges, percent
+from mbsfmu.modelling.parameters import compared_ranges, percent
 from mbsfmu.view.plots.plot import Curve
 
 KEYWORDS = (

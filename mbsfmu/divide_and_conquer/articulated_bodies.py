@@ -37,7 +37,7 @@ from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.joint_coordinates import MotionState
 from mbsfmu.equations.kinematics import JointKinematics, Kinematics, column
 from mbsfmu.equations.rotation import Frames, body_velocity, cross, dual_basis, point_velocity, stack
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.tracing.kernels import kernel
 
 

@@ -30,7 +30,7 @@ from mbsfmu.equations.forces import CoordinateRelation, Given
 from mbsfmu.equations.joint_coordinates import MotionState
 from mbsfmu.equations.kinematics import JointKinematics, Kinematics
 from mbsfmu.equations.rotation import Frames, body_velocity, cross, perpendicular, stack
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.tracing.kernels import kernel
 
 _ALIGNED = 1e-9

@@ -39,7 +39,7 @@ import numpy as np
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, BinaryTree, Elimination, Indices, SubassemblyBatch, TreeLevel
 from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
 from mbsfmu.equations.rotation import cut
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 PENALTY = 1e6
 """Penalty factor α relative to the bodies' mean mass in kg; the paper's value for bodies of 1 kg [Malczyk2012]."""

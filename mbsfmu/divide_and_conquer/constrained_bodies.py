@@ -44,7 +44,7 @@ from mbsfmu.equations.forces import CoordinateRelation
 from mbsfmu.equations.joint_coordinates import measure
 from mbsfmu.equations.kinematics import JointKinematics, Kinematics
 from mbsfmu.equations.rotation import Frames
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 ARM = 100.0
 """Lever arm in m that relates moments of inertia to masses in α. In smaller machines masses determine α, because a

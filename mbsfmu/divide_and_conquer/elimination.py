@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from mbsfmu.divide_and_conquer.binary_tree import Indices
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.tracing.kernels import kernel_of_members
 
 SINGULAR = 1e-10

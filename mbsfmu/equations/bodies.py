@@ -17,7 +17,7 @@ from mbsfmu.model.body import ROUND_OFF, Beam, Body, Cuboid, Point, RigidBody
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.reference_types import GROUND, split_reference
 from mbsfmu.modelling import Quantity
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.tracing.kernels import kernel
 

@@ -25,7 +25,7 @@ from mbsfmu.equations.rotation import (
 from mbsfmu.model.force import BodyPoint
 from mbsfmu.model.joint import ClosureEquation, Joint
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.tracing.kernels import kernel
 
 _PARALLEL = 1e-6

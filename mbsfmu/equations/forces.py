@@ -28,7 +28,7 @@ from mbsfmu.model.joint import Constraint
 from mbsfmu.model.mechanism import Mechanism, joint_words
 from mbsfmu.model.reference_types import ReferenceKind, reference_fields
 from mbsfmu.modelling import DataError, DynamicPart, Quantity, belonging_to, closest_match, in_order, parameters_of
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 
 class PlacedPart:

@@ -26,7 +26,7 @@ from mbsfmu.model.force import BodyPoint, JointMotion
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.modelling import DataError
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 
 @dataclass(frozen=True)

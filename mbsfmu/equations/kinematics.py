@@ -42,7 +42,7 @@ from mbsfmu.equations.rotation import (
     unit,
 )
 from mbsfmu.model.mechanism import Topology, TreeJoint
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.tracing.kernels import kernel
 
 NEAR_GIMBAL_LOCK = 1.0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbsfmu.model.force import BodyPoint
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 
 def stack(scalars: Sequence[Array | float]) -> Array:

@@ -27,7 +27,7 @@ from mbsfmu.equilibrium.small_motions import (
 )
 from mbsfmu.initialization.initialization import Initialization, beyond_start_limits
 from mbsfmu.model.machine import Machine, conditions_of, log_model_remarks
-from mbsfmu.model.system_model import ModelData, circuits_of
+from mbsfmu.model.model_data import ModelData, circuits_of
 from mbsfmu.modelling import closest_match, remarks
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.input_values import InputValues

@@ -16,7 +16,7 @@ from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
 from mbsfmu.equilibrium.damped_newton import CONVERGED, RANK, allowed_at, residual_at, weights_of
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import least_squares
-from mbsfmu.model.system_model import circuits_of
+from mbsfmu.model.model_data import circuits_of
 from mbsfmu.systems.capabilities import CanonicalMomenta, require_capability
 from mbsfmu.tracing.workspace import Floats
 

@@ -18,12 +18,12 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.base.physical_units import dimension, is_si
-from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import (
+from mbsfmu.compiling.compiler import (
     PLATFORMS,
     VERSIONS,
     WEBASSEMBLY,
     Fmi,
+    compile_library,
     host_platform,
     platform_named,
     same_platform,
@@ -64,10 +64,9 @@ from mbsfmu.fmu.description import Capabilities, FmuDescription, as_written
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
 from mbsfmu.modelling.measurement_units import BASE_UNITS, UnitOfMeasurement
-from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, identifier
-from mbsfmu.modelling.variables import Causality, Variability, Variable
+from mbsfmu.modelling.variables import STRUCTURED_NAME, Causality, Naming, Variability, Variable, identifier
 from mbsfmu.native.c_sources import identity_source, runtime_files
-from mbsfmu.native.literals import string
+from mbsfmu.native.traced_code import string
 
 ALGORITHMS = ("jacobi", "gauss-seidel")
 EXTRAPOLATIONS = tuple(each for each in Extrapolation if each is not Extrapolation.DERIVATIVES)

@@ -24,8 +24,8 @@ from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
 from mbsfmu.cosim.fmus.library_instance import LibraryPort
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
-from mbsfmu.native.literals import number, string
 from mbsfmu.native.shared import constants
+from mbsfmu.native.traced_code import number, string
 
 Component = Fmi2Instance | Fmi3Instance
 """An FMU for co-simulation in the process."""

@@ -12,9 +12,7 @@ from typing import Any, Literal, Unpack, get_args
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import all_or_none
 from mbsfmu.base.interruption import heeding_interruptions
-from mbsfmu.compiling.platforms import CLOCKS, INTERFACES, VERSIONS, Clocks, Fmi, Interface, host_platform
-from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.coupled.model_simulation import in_equal_steps, run_options, unit_from_dict
+from mbsfmu.compiling.compiler import CLOCKS, INTERFACES, VERSIONS, Clocks, Fmi, Interface, host_platform
 from mbsfmu.exporting.icons import icon
 from mbsfmu.exporting.wrappers import Wrapper, check_wrappers, wrapper_files, write_wrappers
 from mbsfmu.fmu.fmu_package import export_python, refuse_to_overwrite
@@ -23,13 +21,14 @@ from mbsfmu.io.part_files import UserParts
 from mbsfmu.model.body import without_shapes
 from mbsfmu.model.machine import Carried, Machine
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.variable_names import NAMINGS, Naming
-from mbsfmu.modelling.variables import Causality
+from mbsfmu.modelling.variables import NAMINGS, Causality, Naming
 from mbsfmu.native.c_sources import SOURCES, Sources
 from mbsfmu.native.native_package import export_native
 from mbsfmu.rules import find_rule
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.system_model.coupled_model import CoupledModel
+from mbsfmu.system_model.model_simulation import in_equal_steps, run_options, unit_from_dict
 
 Layout = Literal["separate", "monolithic", "both"]
 Backend = Literal["native", "python"]

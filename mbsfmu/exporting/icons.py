@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from mbsfmu.equations.bodies import Points, Properties, body_and_point
 from mbsfmu.equations.kinematics import NO_TURN, Kinematics, tree_joints
 from mbsfmu.model.mechanism import Mechanism, mechanisms_of
+from mbsfmu.model.model_data import AnySystem
 from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.model.system_kinds import BODY, FORCE, JOINT, Stroke, box, kind_of
-from mbsfmu.model.system_model import AnySystem
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.system import starts
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.variable_names import KEYWORDS, flat_name, flat_names
+from mbsfmu.modelling.variables import KEYWORDS, flat_name, flat_names
 
 
 @dataclass(frozen=True)

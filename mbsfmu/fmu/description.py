@@ -13,9 +13,18 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.base.physical_units import dimension
-from mbsfmu.compiling.platforms import Clocks
-from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, flat_description, flat_names, identifier
-from mbsfmu.modelling.variables import Causality, ModelExchangeData, Variability, Variable
+from mbsfmu.compiling.compiler import Clocks
+from mbsfmu.modelling.variables import (
+    STRUCTURED_NAME,
+    Causality,
+    ModelExchangeData,
+    Naming,
+    Variability,
+    Variable,
+    flat_description,
+    flat_names,
+    identifier,
+)
 
 
 class FmuSimulation(Protocol):

@@ -33,8 +33,7 @@ from mbsfmu.fmu.description_elements import (
     quantity_attributes,
     root_attributes,
 )
-from mbsfmu.modelling.variable_names import flat_description, flat_names
-from mbsfmu.modelling.variables import Causality, Variability
+from mbsfmu.modelling.variables import Causality, Variability, flat_description, flat_names
 
 _VERSION = "3.0"
 _TIME, _UNIT_OF_TIME = "time", "s"

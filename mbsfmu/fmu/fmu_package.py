@@ -28,7 +28,7 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, FmuSimulation, describe
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.standards import STANDARDS, Standard
-from mbsfmu.modelling.variable_names import Naming
+from mbsfmu.modelling.variables import Naming
 
 # For every instance, pythonfmu's binary runs this file again and looks for the class among its names; it gives
 # back a reference too many of every name that it looks at. The file therefore has one name, the class, of which

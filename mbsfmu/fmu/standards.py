@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mbsfmu.compiling.platforms import Fmi
+from mbsfmu.compiling.compiler import Fmi
 from mbsfmu.fmu import fmi2_description, fmi3_description
 from mbsfmu.fmu.description import FmuDescription
 

@@ -13,8 +13,7 @@ from mbsfmu.base.errors import LoopsOpenError, SimulationError
 from mbsfmu.equations.kinematics import LOST, NEAR_GIMBAL_LOCK
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.initialization.closing_loops import turned_joint
-from mbsfmu.stepping.state import State
-from mbsfmu.stepping.step_history import StepHistory
+from mbsfmu.stepping.state import State, StepHistory
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import scale_of_arm
 from mbsfmu.tracing.workspace import Floats

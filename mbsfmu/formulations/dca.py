@@ -8,8 +8,7 @@ import casadi as ca
 
 from mbsfmu.base.options import NOT_NEGATIVE, Number
 from mbsfmu.formulations.code_options import CodeOptions
-from mbsfmu.formulations.defined_motion import Motion
-from mbsfmu.formulations.first_order import FirstOrderFormulation
+from mbsfmu.formulations.first_order import FirstOrderFormulation, Motion
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.recorded_steps import Moved
 from mbsfmu.rules.rule import Rule

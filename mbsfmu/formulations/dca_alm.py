@@ -21,24 +21,29 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import NOT_NEGATIVE, POSITIVE, Number, Switch
 from mbsfmu.divide_and_conquer.assembly import FEW_BODIES, PENALTY
 from mbsfmu.formulations.code_options import CodeOptions
-from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.defined_motion import change_of
-from mbsfmu.formulations.elimination_accuracy import elimination_error
-from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.formulation import DIRECTIONS, Formulation, FormulationOptions
-from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.first_order import CoordinateForm, change_of, elimination_error
+from mbsfmu.formulations.formulation import (
+    DIRECTIONS,
+    DifferentiableForm,
+    Formulation,
+    FormulationOptions,
+    NativeNeeds,
+    StepKind,
+)
 from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, REDUNDANT_STIFFENING
 from mbsfmu.formulations.penalty_factors import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import Projection
-from mbsfmu.formulations.recorded_augmented import RecordedAugmented
-from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedIterationMatrices
-from mbsfmu.formulations.recorded_stages import RecordedStages
+from mbsfmu.formulations.recorded_steps import (
+    FactoredStages,
+    RecordedAugmented,
+    RecordedIterationMatrices,
+    RecordedStages,
+)
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.rules.rule import Rule
 from mbsfmu.stepping.iteration import NewtonTolerances
-from mbsfmu.stepping.stage_pattern import nonzero
-from mbsfmu.stepping.stages import DenseStages, Stages
+from mbsfmu.stepping.stages import DenseStages, Stages, nonzero
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.functions import SystemFunctions

@@ -1,4 +1,12 @@
-"""Formulations of first order: explicit ż and ẇ from z and w, without iteration.
+"""Formulations of first order: explicit ż and ẇ from z and w, without iteration, and the accuracy of eliminations.
+
+Motion defined by linear equations, and its derivatives.
+
+Divide and conquer solves M z̈ − Q + Φ_zᵀ λ = 0 and the loop equations. The derivatives follow from these equations:
+with K their Jacobian with respect to z̈ and λ, K ∂(z̈, λ)/∂y is minus that with respect to y. This takes a tenth to a
+half of the operations of derivatives traced through the assembly, and is equal to them to round-off.
+
+Formulations of first order: explicit ż and ẇ from z and w, without iteration.
 
 w is defined by the formulation: velocities with `dca`, canonical momenta with `hdca`.
 
@@ -8,34 +16,266 @@ This module has the equations of implicit steps, and ẏ = f(t, y) for the other
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.formulations.code_options import CodeOptions
-from mbsfmu.formulations.coordinate_form import CoordinateForm
-from mbsfmu.formulations.defined_motion import Defined, Motion, change_of, defined
-from mbsfmu.formulations.elimination_accuracy import elimination_error
-from mbsfmu.formulations.explicit_form import IterationMatrixForm
-from mbsfmu.formulations.formulation import DIRECTIONS, Formulation, FormulationOptions, StepProblem
-from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedIterationMatrices
-from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
-from mbsfmu.modelling.fields import Array
+from mbsfmu.formulations.formulation import (
+    DIRECTIONS,
+    ExplicitForm,
+    Formulation,
+    FormulationOptions,
+    IterationMatrixForm,
+    NativeNeeds,
+    StepKind,
+    StepProblem,
+    least_reactions,
+)
+from mbsfmu.formulations.recorded_steps import FactoredStages, Moved, RecordedIterationMatrices, RecordedSteps
+from mbsfmu.modelling.data import Array
 from mbsfmu.rules.rule import Rule
 from mbsfmu.stepping.iteration import Limits, NewtonTolerances
-from mbsfmu.stepping.stage_pattern import nonzero
-from mbsfmu.stepping.stages import Stages
+from mbsfmu.stepping.stages import Stages, nonzero
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_rates import StepRates
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.systems.system import LOST, have_weak_direction
+from mbsfmu.tracing.solved_equations import solved
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
+
+Chosen = NDArray[np.bool_]
+"""For each constraint whether it is active."""
+LARGEST = 100
+"""Largest number of coordinates for the dense equations: as many evaluations, and a matrix of at most 1 MB."""
+
+
+def elimination_error(functions: SystemFunctions, stabilisation: float) -> float:
+    """Return the error of the present accelerations and reactions, relative to the largest of each.
+
+    Accelerations and multipliers that elimination has found leave a residual of M z̈ − Q + Φ_zᵀ λ = 0 and
+    Φ̈ + 2 a Φ̇ + a² Φ = 0.
+    A dense solution of these equations for the residual is their error to first order, as in one step of iterative
+    refinement [Higham2002, sect. 12.1].
+
+    Parameters
+    ----------
+    functions
+        With consistent positions, velocities, accelerations and multipliers.
+    stabilisation
+        Rate a in 1/s with which the elimination closes loops, Φ̈ + 2 a Φ̇ + a² Φ = 0.
+
+    Returns
+    -------
+    float
+        Zero where elimination loses no digits: loops have no weak direction, and inertias are not very unequal. With
+        more than `LARGEST` coordinates NaN where inertias are so unequal that nothing may be left; else zero.
+    """
+    n, in_use = len(functions.coordinates), functions.active != 0.0
+    uneven = functions.system.inertia_spread(functions.parameters) > LOST
+    if n > LARGEST:
+        return np.nan if uneven else 0.0
+    jacobian = functions.closure()[1][in_use].copy()
+    if not functions.weak and not uneven and not have_weak_direction(jacobian, len(jacobian)):
+        return 0.0
+    found = functions.accelerations.copy(), functions.multipliers.copy()
+    reactions = least_reactions(functions).copy()
+    balance, opening = _residuals(functions, *found, in_use, stabilisation)
+    moved, pushed = _solved(_mass(functions, in_use), jacobian, balance, opening)
+    functions.accelerations[:], functions.multipliers[:] = found
+    functions.accelerations[:] -= moved
+    functions.multipliers[in_use] -= pushed
+    refined = least_reactions(functions).copy()
+    functions.accelerations[:], functions.multipliers[:] = found
+    return max(_relative(moved, found[0] - moved), _relative(refined - reactions, refined))
+
+
+def _relative(error: Floats, values: Floats) -> float:
+    """Return the largest error as a fraction of the largest value; 0 where all values are zero."""
+    largest = np.max(np.abs(values), initial=0.0)
+    return float(np.max(np.abs(error), initial=0.0) / largest) if largest else 0.0
+
+
+def _residuals(
+    functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: Chosen, stabilisation: float = 0.0
+) -> list[Floats]:
+    """Return the residuals of the equations of motion and of the stabilised active constraints."""
+    functions.accelerations[:], functions.multipliers[:] = accelerations, multipliers
+    balance, loops, rates, violations = functions.kinetic_residuals()
+    stabilised = loops + 2.0 * stabilisation * rates + stabilisation**2 * violations
+    return [balance.copy(), stabilised[in_use]]
+
+
+def _mass(functions: SystemFunctions, in_use: Chosen) -> Floats:
+    """Return M, shape (n, n): the equations are linear in accelerations."""
+    n, none = len(functions.coordinates), np.zeros(len(functions.multipliers))
+    resting, _ = _residuals(functions, np.zeros(n), none, in_use)
+    return np.stack([_residuals(functions, unit, none, in_use)[0] - resting for unit in np.eye(n)], axis=1)
+
+
+def _solved(mass: Floats, jacobian: Floats, balance: Floats, opening: Floats) -> tuple[Floats, Floats]:
+    """Return δ and μ with M δ + Φ_zᵀ μ = ρ and Φ_z δ = ε by the null space of Φ_z.
+
+    The condition number of Φ_z enters once only. Coordinates are scaled by their inertia, independent of units.
+    """
+    inertia = np.abs(np.diag(mass))
+    scale = 1.0 / np.sqrt(np.where(inertia > 0.0, inertia, 1.0))
+    mass, jacobian = scale[:, np.newaxis] * mass * scale, jacobian * scale
+    inverse = np.linalg.pinv(jacobian, rcond=np.finfo(float).eps)
+    free = np.linalg.svd(jacobian)[2][len(jacobian) :].T
+    moved = inverse @ opening
+    rest = free.T @ (scale * balance - mass @ moved)
+    moved = moved + free @ np.linalg.lstsq(free.T @ mass @ free, rest)[0]
+    return scale * moved, inverse.T @ (scale * balance - mass @ moved)
+
+
+@dataclass(frozen=True)
+class Defined:
+    """An implicitly defined part of the evaluation context.
+
+    Attributes
+    ----------
+    value
+        Its elements, shape (k,).
+    change
+        Their derivative by the parts that they are functions of, side by side.
+    """
+
+    value: ca.SX
+    change: ca.SX
+
+
+Motion = Mapping[str, Defined]
+"""Parts by name."""
+
+
+def change_of(given: SystemExpressions, values: ca.SX, by: Sequence[str], motion: Motion) -> ca.SX:
+    """Return the Jacobian of a vector with respect to parts, where other parts are defined implicitly by these.
+
+    Parameters
+    ----------
+    given
+        The expressions of the system.
+    values
+        Expressions of them.
+    by
+        Names of the parts.
+    motion
+        The parts that follow from these.
+    """
+    return _change(given, values, by, motion, {part: each.value for part, each in motion.items()})
+
+
+def defined(
+    given: SystemExpressions, equations: ca.SX, parts: Sequence[str], by: Sequence[str], motion: Motion
+) -> dict[str, Defined]:
+    """Return the parts defined by linear equations.
+
+    Parameters
+    ----------
+    given, by, motion
+        As for `change_of`.
+    equations
+        As many as the parts have elements.
+    parts
+        Names of the parts.
+    """
+    sizes = [given.symbol_by_part[part].numel() for part in parts]
+    known = {part: each.value for part, each in motion.items()}
+    nothing = {part: ca.SX.zeros(size) for part, size in zip(parts, sizes, strict=True)}
+    matrix, rest = given.at([given.derivative(equations, *parts), equations], known | nothing)
+    places = [sum(sizes[:index]) for index in range(len(sizes) + 1)]
+    values = ca.vertsplit(solved(matrix, -rest), places)
+    found = dict(zip(parts, map(ca.densify, values), strict=True))
+    changes = ca.vertsplit(-solved(matrix, _change(given, equations, by, motion, known | found)), places)
+    return {part: Defined(found[part], change) for part, change in zip(parts, changes, strict=True)}
+
+
+def _change(
+    given: SystemExpressions, values: ca.SX, by: Sequence[str], motion: Motion, known: dict[str, ca.SX]
+) -> ca.SX:
+    """Return the same with other values of the parts."""
+    slopes = [given.derivative(values, *by), *(given.derivative(values, part) for part in motion)]
+    change, *through = given.at(slopes, known)
+    for slope, each in zip(through, motion.values(), strict=True):
+        change += ca.mtimes(slope, each.change)
+    return change
+
+
+class CoordinateForm(ExplicitForm):
+    """The equations for explicit solvers.
+
+    Parameters
+    ----------
+    formulation, state
+        The formulation and where it begins.
+    moving
+        The part w of a state: `velocities` or `momenta`.
+    """
+
+    def __init__(self, formulation: Formulation, state: State, moving: str) -> None:
+        super().__init__(state)
+        self._made_consistent = formulation.made_consistent
+        self._with_loops, self._check_loops = formulation.with_loops, formulation.check_loops
+        self._functions = formulation.functions
+        self._moving = moving
+        n, k = len(state.coordinates), len(state.states)
+        self._bounds = [n, 2 * n, 2 * n + k]
+
+    @property
+    def start(self) -> Floats:
+        """Return (z, w, x, integrals)."""
+        state = self.state
+        return np.concatenate([state.coordinates, getattr(state, self._moving), state.states, state.integrals])
+
+    @property
+    def end_rates(self) -> Floats:
+        """Return (ż, ẇ, ẋ, rates of the integrals) of the last accepted state."""
+        state = self.state
+        moving = state.momentum_rates if self._moving == "momenta" else state.accelerations
+        return np.concatenate([state.velocities, moving, state.rates, state.integral_rates])
+
+    def load(self, values: Floats, inputs: Floats) -> Floats:
+        """Write y and the inputs into the functions' arrays; return the integrals."""
+        functions = self._functions
+        parts = functions.coordinates, getattr(functions, self._moving), functions.states, functions.integrals
+        for part, value in zip(parts, np.split(values, self._bounds), strict=True):
+            part[:] = value
+        functions.inputs[:] = inputs
+        functions.references[:] = self.state.references
+        functions.active[:] = self.state.active
+        functions.loop_iterates[:] = self.state.loop_iterates
+        return functions.integrals.copy()
+
+    @abstractmethod
+    def moved(self, integrals: Floats) -> State:
+        """Return the present state of the functions."""
+
+    def state_at(self, values: Floats, inputs: Floats) -> State:
+        """Return the whole state for a y."""
+        return replace(
+            self.moved(self.load(values, inputs)), references=self.state.references, active=self.state.active
+        )
+
+    def with_loops(self, state: State) -> State:
+        """Return a state with the solutions of algebraic loops."""
+        return self._with_loops(state)
+
+    def check_loops(self) -> None:
+        """Check whether an unsolved algebraic loop is the cause of non-finite numbers."""
+        self._check_loops()
+
+    def accept(self, state: State) -> State:
+        """Accept the end of a step; return the state to continue from."""
+        self.state = state
+        return self._made_consistent(self.state)
 
 
 class FirstOrderProblem(StepProblem):

@@ -1,4 +1,6 @@
-"""Base class of formulations: the nonlinear equations of one implicit step of a system.
+"""Base class of formulations: the equations of one implicit step of a system, its explicit form, and its code.
+
+Base class of formulations: the nonlinear equations of one implicit step of a system.
 
 Newton's iteration solves these equations.
 """
@@ -6,8 +8,9 @@ Newton's iteration solves these equations.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -15,27 +18,288 @@ import numpy as np
 
 from mbsfmu.base.options import Options
 from mbsfmu.base.registry import Registry
-from mbsfmu.formulations.code_choice import faster_form
 from mbsfmu.formulations.consistent_states import FittingStates
-from mbsfmu.formulations.explicit_form import ExplicitForm
-from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.reactions import least_reactions
-from mbsfmu.formulations.recorded_jacobian import RecordedIterationMatrices
+from mbsfmu.formulations.recorded_steps import RecordedIterationMatrices
 from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.history_layout import fingerprint
-from mbsfmu.stepping.iteration import IterationCount, Limits, NewtonTolerances
-from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, ReusedJacobian
+from mbsfmu.stepping.iteration import DenseInverse, Inverse, IterationCount, Limits, NewtonTolerances, ReusedJacobian
 from mbsfmu.stepping.rule_checks import check_rule
-from mbsfmu.stepping.state import State
-from mbsfmu.stepping.step_history import StepHistory
+from mbsfmu.stepping.stages import DenseStages, Pattern, Stages
+from mbsfmu.stepping.state import State, StepHistory, fingerprint
 from mbsfmu.stepping.step_rates import StepRates
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.system import Code, LoopEquations, System, chosen_rows
+from mbsfmu.systems.system import LARGE, Code, LoopEquations, System, can_be_in_loops, chosen_rows
+from mbsfmu.tracing.kept_traces import Traces
 from mbsfmu.tracing.workspace import AnyFunction, Floats, Overwritten, TracedFunction
 
 if TYPE_CHECKING:
     from mbsfmu.initialization.initialization import Initialization
+
+
+class StepKind(Enum):
+    """Kinds of steps that solvers make."""
+
+    IMPLICIT = "implicit"
+    EXPLICIT = "explicit"
+    LINEARLY_IMPLICIT = "linearly implicit"
+    EXCHANGED = "exchanged"
+    """Steps of an external solver, which receives rates and their derivatives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeNeeds:
+    """Needs of a formulation's C code.
+
+    Attributes
+    ----------
+    file
+        The C file of its steps among those of the runtime, which has the functions `prepare`, `change_chart` and what
+        `steps.c` calls for implicit or explicit steps.
+    unknowns
+        Number of unknowns of an implicit step, states apart.
+    right_sides
+        Number of right sides of the linear equations of a step in loops, integrals apart; 0 where they are as many as
+        unknowns and multipliers.
+    freedom, dependent
+        Numbers of independent and dependent coordinates where it chooses them; 0 where it does not.
+    own_motion
+        Whether its C has a function `motion` that finds accelerations, multipliers and rates; else they are found from
+        the equations of motion with multipliers.
+    recomputes_reactions
+        Whether reactions are found from positions and velocities, not from the multipliers of a step.
+    closes_loops
+        Whether loops are closed when its C has made a step: nobody has to look.
+    choices
+        Numbers that only its own C asks for, by their names there: truths as 0 and 1, sizes.
+    element_scales
+        What the elements of Φ_z are divided by where its C chooses among them, shape (m, n).
+    names
+        Lists of names that its messages ask for, by their own there.
+    penalty
+        Penalty factor α in N/m and N m/rad where it is constant.
+    correction_numbers
+        How many numbers the matrices of its projections come to.
+    gradients
+        On how many numbers the conjugate gradients of its projections work.
+    slope_pattern
+        Where the derivative of ẏ may have elements for linearly implicit methods: rows without those of the coordinates
+        whose rates are elements of y, columns without the integrals. None where there is no matrix.
+    in_steps
+        Traced functions that its steps call.
+    at_start
+        Traced functions that it calls at the start of a run and where inputs jump.
+    """
+
+    file: str
+    unknowns: int
+    right_sides: int = 0
+    freedom: int = 0
+    dependent: int = 0
+    own_motion: bool = False
+    recomputes_reactions: bool = False
+    closes_loops: bool = False
+    choices: Mapping[str, int] = field(default_factory=dict)
+    element_scales: Floats | None = None
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    penalty: float = 0.0
+    correction_numbers: int = 0
+    gradients: int = 0
+    slope_pattern: Pattern | None = None
+    in_steps: tuple[AnyFunction, ...] = ()
+    at_start: tuple[AnyFunction, ...] = ()
+
+
+def least_reactions(functions: SystemFunctions) -> Floats:
+    """Return the reactions of all joints at the present motion and multipliers.
+
+    Internal forces of redundant joints, N μ with Φ_zᵀ N = 0, do not affect the motion and do not follow from it. Of all
+    reactions r + A N μ, those with the least sum of squares over all joints, in N and N m, are returned. They are
+    independent of the frame, of the formulation, and of the choice of cut joints.
+
+    Returns
+    -------
+    NDArray
+        Shape (number of reactions,).
+    """
+    reactions = functions.reactions()[0]
+    if not functions.reactions_open:
+        return reactions
+    idle = np.linalg.svd(functions.all_closure_jacobian()[0])[0][:, functions.rank :]
+    held = np.empty((len(reactions), idle.shape[1]))
+    for index, multipliers in enumerate(idle.T):
+        functions.shared_multipliers[:] = multipliers
+        held[:, index] = functions.shared_reactions()[0]
+    return np.asarray(reactions - held @ np.linalg.lstsq(held, reactions)[0])
+
+
+class ExplicitForm(ABC):
+    """A formulation's equations from a state on, valid in one coordinate chart.
+
+    Parameters
+    ----------
+    state
+        Where it begins.
+    """
+
+    corrects = False
+    """Whether an accepted y is changed before the next step."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        """The last accepted state."""
+
+    @property
+    @abstractmethod
+    def start(self) -> Floats:
+        """Y where it begins; integrals are the last elements."""
+
+    @property
+    @abstractmethod
+    def end_rates(self) -> Floats:
+        """Derivative ẏ at `state`."""
+
+    @abstractmethod
+    def rates(self, values: Floats, inputs: Floats) -> Floats:
+        """Return ẏ."""
+
+    @abstractmethod
+    def state_at(self, values: Floats, inputs: Floats) -> State:
+        """Return the complete state for a y."""
+
+    @abstractmethod
+    def accept(self, state: State) -> State:
+        """Accept the end of a step, from `state_at`, as `state`; return the state to continue from."""
+
+    def leaps(self, state: State, step: float) -> bool:  # noqa: ARG002 - most forms integrate all coordinates
+        """Return whether a state cannot follow continuously from the last accepted one within `step` seconds."""
+        return False
+
+    def with_loops(self, state: State) -> State:
+        """Return a state from `state_at` with the solutions of algebraic loops, to continue from.
+
+        Raises
+        ------
+        SimulationError
+            When one of them is not solved.
+        """
+        return state
+
+    def check_loops(self) -> None:  # noqa: B027 - some have none
+        """Check whether an unsolved algebraic loop is the cause of non-finite numbers in the last rates.
+
+        Raises
+        ------
+        SimulationError
+            When one is not solved.
+        """
+
+    def lasts(self, state: State) -> bool:
+        """Return whether y is valid after a state; otherwise a new form must start there."""
+        kept = ("partition", "references", "active")
+        return all(getattr(state, part) is getattr(self.state, part) for part in kept)
+
+    def with_changed_chart(self) -> State | None:
+        """Return the last accepted state in another chart after a failed step; None if there is none."""
+        return None
+
+
+class DifferentiableForm(ExplicitForm):
+    """Equations with exact derivatives, for linearly implicit solvers."""
+
+    @abstractmethod
+    def stages(self) -> Stages:
+        """Return the linear solver of the stages with ∂ẏ/∂y at the last evaluation."""
+
+    @abstractmethod
+    def drift(self, slopes: Floats) -> Floats:
+        """Return ∂f/∂t at the last evaluation for given rates of the inputs."""
+
+
+class IterationMatrixForm(DifferentiableForm):
+    """Equations with a Jacobian matrix."""
+
+    @property
+    @abstractmethod
+    def chained(self) -> int:
+        """Number of leading elements of y whose rates are the following elements, as those of positions are."""
+
+    @abstractmethod
+    def jacobian(self) -> Floats:
+        """Return the Jacobian of ẏ with respect to y at the last evaluation.
+
+        Rows are all elements of y except the chained ones, columns all except the integrals, on which nothing depends.
+        """
+
+    def stages(self) -> Stages:
+        """Return the linear solver of the stages with this matrix."""
+        return DenseStages(self.jacobian(), self.chained)
+
+
+FEW = 4
+"""Number of coordinates up to which code is unrolled without counting: few calls gain nothing from loops."""
+_SHARE = 0.5
+"""Cost of an operation in loops relative to one in unrolled code. Unrolled instructions are read from memory in
+sequence, those of kernels stay in the first cache, and loads and stores of kernel arguments count as operations.
+"""
+_BEGINNING = 700
+"""Fixed cost of loops in operations of unrolled code: their first calls miss the caches."""
+_SHORT, _LONG = 100_000, 400_000
+"""Operations of an unrolled right-hand side times coordinates up to which implicit steps are unrolled, and beyond which
+they are in loops, independent of speed. Tracing and compiling derivatives takes time in proportion to this product;
+kernels take longer for small ones. Of trees, whose right-hand sides are short for what their derivatives are, the first
+one decides: at 110 000, a chain of 16 links in space, compilers take 30 s, and 6 s in loops.
+"""
+
+
+def unrolled_is_faster(straight: int, loops: int) -> bool:
+    """Return whether unrolled code is faster, from the operation counts of both forms.
+
+    Both numbers are as `benchmarks/divide_and_conquer/choice.py` measured them; its table is in
+    docs/studies/large-mechanisms.md.
+    """
+    return straight <= _SHARE * loops + _BEGINNING
+
+
+def faster_form(
+    system: System,
+    loops: LoopEquations | None,
+    traces: Traces,
+    *,
+    explicit: bool,
+    sequential: bool,
+) -> Code | None:
+    """Return the faster form of code for accelerations by divide and conquer; None if the size decides.
+
+    Unrolled code of implicit steps grows as the square of the size, so that its length counts as well.
+
+    Parameters
+    ----------
+    system
+        The system.
+    loops, sequential
+        As for `SystemFunctions`.
+    traces
+        Keeps what was found.
+    explicit
+        Whether steps are, and call nothing but these accelerations.
+    """
+    if not FEW < len(system.coordinates) <= LARGE or not can_be_in_loops(system):
+        return None
+
+    def counted(code: Code) -> int:
+        functions = SystemFunctions(system, loops, None, code, sequential=sequential)
+        return functions.defined("weighed", lambda given: list(given.forward_dynamics(0.0))).operations
+
+    def operations(code: Code) -> int:
+        return int(traces.fact(f"operations, {code}", lambda: counted(code)))
+
+    straight = operations(Code.STRAIGHT)
+    length = straight * len(system.coordinates)
+    if explicit or (system.constraints and _SHORT < length <= _LONG):
+        is_straight = unrolled_is_faster(straight, operations(Code.LOOPS))
+    else:
+        is_straight = length <= _SHORT
+    return Code.STRAIGHT if is_straight else Code.LOOPS
 
 
 class StepProblem(ABC):

@@ -13,10 +13,8 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.formulations.code_options import CodeOptions
-from mbsfmu.formulations.defined_motion import Motion, change_of, defined
-from mbsfmu.formulations.first_order import FirstOrderFormulation
-from mbsfmu.formulations.formulation import FormulationOptions
-from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.first_order import FirstOrderFormulation, Motion, change_of, defined
+from mbsfmu.formulations.formulation import FormulationOptions, NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import Moved
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.rules.rule import Rule

@@ -14,8 +14,7 @@ import numpy as np
 
 from mbsfmu.base.options import POSITIVE, Number
 from mbsfmu.equations.linear import LuFactors
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
-from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions, NativeNeeds, StepKind, StepProblem
 from mbsfmu.formulations.penalty_factors import (
     DISTINCT,
     PENALTY,
@@ -27,8 +26,7 @@ from mbsfmu.formulations.penalty_factors import (
 )
 from mbsfmu.initialization.accelerations import UNDETERMINED, shortest
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import NewtonTolerances
-from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse
+from mbsfmu.stepping.iteration import DenseInverse, Inverse, NewtonTolerances
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_rates import StepRates
 from mbsfmu.systems.functions import SystemFunctions
@@ -36,7 +34,7 @@ from mbsfmu.systems.system import MOTION
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 if TYPE_CHECKING:
-    from mbsfmu.formulations.recorded_augmented import RecordedAugmented
+    from mbsfmu.formulations.recorded_steps import RecordedAugmented
     from mbsfmu.initialization.initialization import Initialization
 
 

@@ -9,7 +9,15 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.modelling.ranges import LEFT_OUT, POSITIONS, SMALL_RANGE, VARIES, compared_ranges, vector_sizes, vectors_of
+from mbsfmu.modelling.parameters import (
+    LEFT_OUT,
+    POSITIONS,
+    SMALL_RANGE,
+    VARIES,
+    compared_ranges,
+    vector_sizes,
+    vectors_of,
+)
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import Floats

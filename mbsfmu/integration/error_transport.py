@@ -15,7 +15,7 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import Formulation, StepProblem
-from mbsfmu.stepping.reused_jacobian import Inverse
+from mbsfmu.stepping.iteration import Inverse
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 

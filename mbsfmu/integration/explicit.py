@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 
 from mbsfmu.base.errors import LoopsOpenError, SimulationError
-from mbsfmu.formulations.explicit_form import ExplicitForm
-from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.formulation import ExplicitForm, Formulation
 from mbsfmu.integration.solver import AdaptiveSolver, Inputs
 from mbsfmu.stepping.adaptive import SMALLEST_SHARE, Machine, Way, is_coming
 from mbsfmu.stepping.state import State

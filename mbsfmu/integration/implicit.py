@@ -12,15 +12,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mbsfmu.base.errors import LoopsOpenError, SimulationError
-from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.formulation import Formulation, StepKind
 from mbsfmu.integration.error_record import ErrorRecord
 from mbsfmu.integration.error_transport import ErrorTransport
 from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, StepWork, substeps
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.stepping.iteration import Limits, NewtonTolerances
-from mbsfmu.stepping.reused_jacobian import USE, ReusedJacobian
+from mbsfmu.stepping.iteration import USE, Limits, NewtonTolerances, ReusedJacobian
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 

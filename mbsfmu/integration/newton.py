@@ -10,10 +10,9 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.stepping.iteration import REMAINING, Limits
+from mbsfmu.stepping.iteration import REMAINING, DenseInverse, Inverse, Limits, ReusedJacobian
 from mbsfmu.stepping.language import Reals
 from mbsfmu.stepping.newton import Iteration, Machine, Motion, Problem, newton
-from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, ReusedJacobian
 from mbsfmu.tracing.workspace import Floats
 
 

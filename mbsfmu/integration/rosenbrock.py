@@ -10,9 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mbsfmu.base.errors import LoopsOpenError, SimulationError
-from mbsfmu.formulations.explicit_form import ExplicitForm
-from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.formulation import ExplicitForm, Formulation, StepKind
 from mbsfmu.integration.explicit import CountedRates, StageError
 from mbsfmu.integration.rosenbrock_methods import METHODS, MOST_FACTOR, RODAS5P, RosenbrockMethod
 from mbsfmu.integration.solver import AdaptiveSolver, Inputs, StepError

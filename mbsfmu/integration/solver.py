@@ -13,11 +13,10 @@ import numpy as np
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.registry import Registry
 from mbsfmu.base.times import count_steps
-from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.formulation import Formulation, StepKind
 from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.error_record import ErrorRecord
-from mbsfmu.modelling.ranges import percent
+from mbsfmu.modelling.parameters import percent
 from mbsfmu.stepping.iteration import IterationCount
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.formulations.explicit_form import DifferentiableForm
+from mbsfmu.formulations.formulation import DifferentiableForm
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.tracing.workspace import Floats
 

@@ -20,7 +20,7 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.base.registry import Registry
 from mbsfmu.io.formats import table_format
 from mbsfmu.modelling import Data, DataError
-from mbsfmu.modelling.kinds import (
+from mbsfmu.modelling.part import (
     BUILT_IN,
     KindKey,
     PartFile,

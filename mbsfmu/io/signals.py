@@ -21,8 +21,7 @@ from mbsfmu.base.name_patterns import parted
 from mbsfmu.io.formats.table_format import place_of
 from mbsfmu.io.trajectory import Trajectory, UnknownNameError, full_name
 from mbsfmu.modelling import Data, DataError, Measured
-from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
-from mbsfmu.modelling.measurement_units import UnitOfMeasurement
+from mbsfmu.modelling.measurement_units import NO_UNIT, UnitOfMeasurement, column_conversion
 
 
 class SignalTable(NamedTuple):

@@ -16,8 +16,8 @@ from mbsfmu.io.formats import Table, format_of, read_table, write_table
 from mbsfmu.io.formats.table_format import TIME, numbers, place_of
 from mbsfmu.io.tables import make_table, optional
 from mbsfmu.modelling import closest_match, html_table
-from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
-from mbsfmu.modelling.variable_names import endings
+from mbsfmu.modelling.measurement_units import NO_UNIT, column_conversion
+from mbsfmu.modelling.variables import endings
 
 if TYPE_CHECKING:
     import pandas

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.model_data import TURN, AnySystem, ModelData, angle_in_degrees, joint_angle
 from mbsfmu.model.system_kinds import kind_of
-from mbsfmu.model.system_model import TURN, AnySystem, ModelData, angle_in_degrees, joint_angle
 from mbsfmu.modelling import Condition, Data, DataError
 
 

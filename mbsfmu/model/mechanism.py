@@ -21,8 +21,7 @@ from mbsfmu.model.joint import AnyConstraint, AnyJoint, Joint
 from mbsfmu.model.reference_types import GROUND, Name, ReferenceKind, Vector, references, split_reference
 from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, Measured, Role, closest_match
 from mbsfmu.modelling.errors import InputError
-from mbsfmu.modelling.joint_words import HINGE, SLIDE, JointWords
-from mbsfmu.modelling.measured_numbers import plain_number
+from mbsfmu.modelling.measurement_units import HINGE, SLIDE, JointWords, plain_number
 
 
 @dataclass(frozen=True)

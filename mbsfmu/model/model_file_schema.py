@@ -8,7 +8,7 @@ from pydantic.json_schema import models_json_schema
 
 from hydraulics import Circuit
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.system_model import ModelData
+from mbsfmu.model.model_data import ModelData
 from mbsfmu.modelling import DIALECT, REFERENCE, Data, DataSchema
 
 _FILES: dict[str, type[Data]] = {"Model": ModelData, "Mechanism": Mechanism, "Circuit": Circuit}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 
 class Remark(NamedTuple):

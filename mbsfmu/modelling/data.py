@@ -1,31 +1,336 @@
-"""Validated, frozen data with one-sentence errors."""
+"""Validated, frozen data with one-sentence errors, its schema, and its tables for notebooks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Annotated, Any, ClassVar, LiteralString, NamedTuple, Self, get_args, get_origin
+from functools import cache, reduce
+from html import escape
+from inspect import Parameter, Signature, cleandoc
+from operator import or_
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    LiteralString,
+    NamedTuple,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
+from numpy.typing import NDArray
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     ValidationError,
+    WrapSerializer,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from mbsfmu.modelling.data_schema import schema_of_data
 from mbsfmu.modelling.errors import InputError
-from mbsfmu.modelling.html import data_page
-from mbsfmu.modelling.joint_words import readings
-from mbsfmu.modelling.measured_numbers import WrittenNumber, begins_with_number, number_in
-from mbsfmu.modelling.signature import FieldSignature
+from mbsfmu.modelling.measurement_units import WrittenNumber, begins_with_number, number_in, readings
+
+_HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+
+
+def summary(kind: type) -> str:
+    """Return the first paragraph of a class's own docstring in one line; empty without one."""
+    text = cleandoc(vars(kind).get("__doc__") or "")
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+@cache
+def field_texts(kind: type) -> dict[str, str]:
+    """Return the texts of the `Attributes` sections of a class and its bases, by field name."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        found |= _attributes(cleandoc(vars(each).get("__doc__") or ""))
+    return found
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """Return the entries of the section `Attributes` of a docstring."""
+    parts = _HEADING.split(text)
+    section = dict(zip(parts[1::2], parts[2::2], strict=True)).get("Attributes", "")
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.split(",")]
+        elif line.strip():
+            found |= {name: f"{found.get(name, '')} {line.strip()}".strip() for name in names}
+    return found
+
+
+MOST_ROWS = 40
+"""Largest number of displayed rows; the number of others is stated."""
+_LEFT = ' style="text-align: left"'
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> str:
+    """Return an HTML table; numbers have six digits, None is a dash, text is escaped.
+
+    Parameters
+    ----------
+    columns
+        Headings.
+    rows
+        Cells of each row; those after `MOST_ROWS` are counted only.
+    title
+        Stands above it.
+    """
+    every = list(rows)
+    head = "".join(f"<th{_LEFT}>{escape(each)}</th>" for each in columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in every[:MOST_ROWS])
+    if len(every) > MOST_ROWS:
+        body += f'<tr><td{_LEFT} colspan="{len(columns)}">… and {len(every) - MOST_ROWS} more</td></tr>'
+    meaning = f"<div><strong>{escape(title)}</strong></div>" if title else ""
+    return f"<div>{meaning}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"<td>{value:.6g}</td>"
+    return f"<td{_LEFT}>{'–' if value is None else escape(str(value))}</td>"
+
+
+def data_page(data: BaseModel) -> str:
+    """Return validated data as HTML: fields with units, and collapsible parts."""
+    name = getattr(data, "name", "")
+    title = f"{type(data).__name__} {name}".strip()
+    fields = {name: getattr(data, name) for name in type(data).model_fields if name not in ("name", "type")}
+    parts = {name: value for name, value in fields.items() if _holds_parts(value)}
+    plain = [_row(data, name, value) for name, value in fields.items() if name not in parts]
+    shown = table(("field", "value", "unit", "meaning"), plain) if plain else ""
+    return (
+        f"<div><div><strong>{escape(title)}</strong> {escape(summary(type(data)))}</div>{shown}"
+        f"{''.join(_opened(name, value) for name, value in parts.items())}</div>"
+    )
+
+
+def _holds_parts(value: Any) -> bool:
+    """Return whether a field is a non-empty collection of data."""
+    each = list(value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ())
+    return bool(each) and all(isinstance(part, BaseModel) for part in each)
+
+
+def _row(data: BaseModel, name: str, value: Any) -> tuple[object, ...]:
+    unit, meaning = unit_and_meaning(type(data), name, type(data).model_fields[name])
+    return name, value if isinstance(value, float) or value is None else _short(value), unit, meaning
+
+
+def unit_and_meaning(kind: type[BaseModel], name: str, field: FieldInfo) -> tuple[str, str]:
+    """Return the unit of a field, empty where none is declared, and its description."""
+    unit, text = "", field_texts(kind).get(name, "")
+    for each in field.metadata:
+        unit, text = getattr(each, "unit", unit), getattr(each, "description", text)
+    return unit, text
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {each}" for key, each in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(map(_short, value)) if value and not isinstance(value[0], float) else str(value)
+    return str(value)
+
+
+def _opened(name: str, value: Any) -> str:
+    """Return collapsible parts: each system by itself, others as a table."""
+    named = dict(value) if isinstance(value, Mapping) else None
+    if named and any(
+        _holds_parts(getattr(each, field)) for each in named.values() for field in type(each).model_fields
+    ):
+        inner = "".join(_details(key, data_page(each)) for key, each in named.items())
+    else:
+        inner = table(("name", "kind", "data"), _parts(value))
+    return _details(f"{name} ({len(value)})", inner)
+
+
+def _parts(value: Any) -> Iterator[tuple[str, str, str]]:
+    for name, part in value.items() if isinstance(value, Mapping) else ((None, part) for part in value):
+        given = ", ".join(f"{key}={each!r}" for key, each in part.__repr_args__() if key != "name")
+        yield name or str(getattr(part, "name", "")), type(part).__name__, given
+
+
+def _details(title: str, inner: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>{inner}</details>"
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class FrozenMapping(Mapping[Key, Value]):
+    """Ordered immutable mapping; equal to any mapping with the same entries."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[Key, Value] | Iterable[tuple[Key, Value]] = ()) -> None:
+        self._entries = dict(entries)
+
+    def __getitem__(self, key: Key) -> Value:
+        return self._entries[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def items(self) -> ItemsView[Key, Value]:
+        """Return the entries."""
+        return self._entries.items()
+
+    def values(self) -> ValuesView[Value]:
+        """Return the values."""
+        return self._entries.values()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._entries.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+
+def _as_dict(entries: Mapping[Any, Any], serialize: Any) -> Any:
+    return serialize(dict(entries))
+
+
+FrozenMap = Annotated[Mapping[Key, Value], AfterValidator(FrozenMapping), WrapSerializer(_as_dict)]
+"""Field type: any mapping is accepted and stored as a `FrozenMapping`."""
+
+Array = NDArray[Any]
+"""An array of numbers, or of symbols where equations are traced."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Unit of a field that is no parameter of the equations, as `Annotated[float, Measured("rad")]`.
+
+    Attributes
+    ----------
+    unit
+        SI unit.
+    """
+
+    unit: str
+
+
+Positive = Annotated[float, Field(gt=0)]
+"""A field that is a number greater than zero."""
+NonNegative = Annotated[float, Field(ge=0)]
+"""A field that is a number of zero or more."""
+OptionalPositive = Annotated[float | None, Field(gt=0)]
+"""A field that is a number greater than zero, or None."""
+
+
+class FieldSignature:
+    """Signature of a data class, created on demand: keyword fields, required ones first."""
+
+    def __get__(self, instance: object, owner: type[BaseModel]) -> Signature:
+        """Return the signature of a class."""
+        fields = [
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if field.is_required() else field.get_default(call_default_factory=True),
+                annotation=plain(field.annotation),
+            )
+            for name, field in owner.model_fields.items()
+            if name != "type"
+        ]
+        return Signature(sorted(fields, key=lambda each: each.default is not Parameter.empty))
+
+
+def plain(annotation: Any) -> Any:
+    """Return a type without its validation annotations.
+
+    Parameters
+    ----------
+    annotation
+        The type, as `Annotated[float, Gt(0)]` or a tuple of such.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return plain(arguments[0])
+    if not arguments or origin is Literal:
+        return annotation
+    inner = tuple(plain(each) for each in arguments)
+    return reduce(or_, inner) if origin in (Union, UnionType) else origin[inner]
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TEXT = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*\S"
+"""What a text with a number and a unit begins with."""
+REFERENCE = "$schema"
+"""Key by which a file names its schema for editors."""
+
+
+class DataSchema(GenerateJsonSchema):
+    """Schema generator without titles of fields, which would repeat their names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's interface
+        """Return whether a field gets a title: never."""
+        return False
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """Return the schema of a mapping."""
+        made = super().dict_schema(schema)
+        return {**made, "additionalProperties": False} if "patternProperties" in made else made
+
+
+def schema_of_data(kind: Any, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    """Return the schema of a class of data: its summary, and what each field means, in which unit.
+
+    A field with one word for a kind is required, though the class has it as its default.
+    """
+    schema = handler.resolve_ref_schema(handler(core))
+    schema["description"] = summary(kind)
+    for name, entry in schema.get("properties", {}).items():
+        unit, meaning = unit_and_meaning(kind, name, kind.model_fields[name])
+        if kind.unit_of(name) is not None:
+            _take_texts(entry)
+        entry.update({"description": meaning} if meaning else {}, **({"unit": unit} if unit else {}))
+        if "const" in entry:
+            del entry["default"]
+            schema["required"] = [name, *(each for each in schema.get("required", ()) if each != name)]
+    return schema
+
+
+def _take_texts(schema: Any) -> None:
+    """Allow texts with units, as `200 bar`, wherever a schema has numbers."""
+    if isinstance(schema, list):
+        for each in schema:
+            _take_texts(each)
+    elif isinstance(schema, dict):
+        if schema.get("type") == "number":
+            schema.update(type=["number", "string"], pattern=TEXT)
+        for key, each in schema.items():
+            if key != "default":
+                _take_texts(each)
+
+
+def schema_of_kinds(kinds: Iterable[type[BaseModel]], handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    """Return the schema of one of several classes, selected by `type`."""
+    # What a handler is given it takes for what it was made for; within another schema it looks at what is there.
+    each = [handler(core_schema.definitions_schema(kind.__pydantic_core_schema__, [])) for kind in kinds]
+    return {"oneOf": each} if each else {"not": {}}
+
 
 LARGEST = 1e50
 """Largest magnitude of numbers: products of half a dozen of them remain finite."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 
 
 def interpolated(place: Array, points: Sequence[tuple[float, Array | float]]) -> Array:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.modelling import closest_match
 from mbsfmu.models.chains import (
     bennett,
@@ -21,6 +20,7 @@ from mbsfmu.models.chains import (
 )
 from mbsfmu.models.examples import EXAMPLES, example, write_starting_file
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "four-bar": four_bar,

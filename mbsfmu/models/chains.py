@@ -14,9 +14,9 @@ from math import acos, asin, atan, atan2, cos, pi, radians, sin, sqrt, tan
 from typing import Any
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.model import Mechanism, Point, RigidBody, along
 from mbsfmu.parts import Revolute
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 ORIGIN: dict[str, Any] = {
     "author": "the mbsfmu authors",

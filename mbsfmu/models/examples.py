@@ -14,8 +14,8 @@ from types import ModuleType
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.base.identity import content_key
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.modelling import DataError, closest_match
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 
 def load_module(path: str | Path) -> ModuleType:

@@ -25,11 +25,11 @@ from hydraulics import (
 )
 from hydraulics.fluid import Conserved
 from mbsfmu.base.errors import InputError
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.signals import StepSignal
 from mbsfmu.model import Beam, Cuboid, Mechanism, along
 from mbsfmu.models.chains import ORIGIN
 from mbsfmu.parts import Actuator, Prismatic, Revolute
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 HOSE_MODULUS = 150e6
 

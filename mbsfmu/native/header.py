@@ -6,12 +6,12 @@ from sys import float_info
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.equations.kinematics import REFERENCE
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.formulation import NativeNeeds
 from mbsfmu.integration.error_transport import Loss
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.solver import LOOSE, AdaptiveSolver, Solver
-from mbsfmu.native.literals import number, string
+from mbsfmu.native.traced_code import number, string
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP, VIOLATIONS

@@ -7,17 +7,17 @@ from itertools import chain
 
 import numpy as np
 
-from mbsfmu.formulations.native_needs import NativeNeeds
+from mbsfmu.formulations.formulation import NativeNeeds
 from mbsfmu.initialization.initialization import bounds
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.rosenbrock_methods import MOST_FACTOR, RosenbrockMethod
 from mbsfmu.integration.solver import Solver
 from mbsfmu.modelling.variables import ModelExchangeData, Variability, Variable
-from mbsfmu.native.literals import number, numbers, string, strings
+from mbsfmu.native.traced_code import number, numbers, string, strings
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import ERROR, NEXT_EVENT, STEP, UNCONVERGED, VIOLATIONS
-from mbsfmu.stepping.stage_pattern import FULL, elimination_order, stage_pattern
+from mbsfmu.stepping.stages import FULL, elimination_order, stage_pattern
 
 
 class ModelTables:

@@ -9,15 +9,12 @@ from itertools import chain
 from pathlib import Path
 
 from mbsfmu.base.identity import content_key
-from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import PLATFORMS, Clocks, Fmi, Interface, platform_named
+from mbsfmu.compiling.compiler import PLATFORMS, Clocks, Fmi, Interface, compile_library, platform_named
 from mbsfmu.fmu.description import Capabilities, FmuDescription, Scale, clock_variables, describe
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
-from mbsfmu.modelling.variable_names import Naming
-from mbsfmu.modelling.variables import ModelExchangeData
-from mbsfmu.native.c_sources import Sources, fmu_sources, identity_source, prefix_source, unit_files
-from mbsfmu.native.single_source import single_source
+from mbsfmu.modelling.variables import ModelExchangeData, Naming
+from mbsfmu.native.c_sources import Sources, fmu_sources, identity_source, prefix_source, single_source, unit_files
 from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import NEXT_EVENT

@@ -15,8 +15,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbsfmu.native.literals import number
-from mbsfmu.native.traced_code import function_code, linear_solver, parameters
+from mbsfmu.native.traced_code import function_code, linear_solver, number, parameters
 from mbsfmu.tracing.solved_equations import NAME as LINEAR
 from mbsfmu.tracing.workspace import TracedFunction
 

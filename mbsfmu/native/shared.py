@@ -22,12 +22,11 @@ from mbsfmu.integration import (
 )
 from mbsfmu.io import signals
 from mbsfmu.model import body
-from mbsfmu.modelling import ranges
-from mbsfmu.native.literals import numbers, string
+from mbsfmu.modelling import parameters
+from mbsfmu.native.traced_code import numbers, string
 from mbsfmu.simulation import run_loop, watches
-from mbsfmu.stepping import adaptive, iteration, newton, reused_jacobian, rosenbrock, stage_pattern
-from mbsfmu.stepping.state import ARRAYS
-from mbsfmu.stepping.step_history import BEGUN
+from mbsfmu.stepping import adaptive, iteration, newton, rosenbrock, stages
+from mbsfmu.stepping.state import ARRAYS, BEGUN
 from mbsfmu.systems import system
 from mbsfmu.tracing import solved_equations
 from mbsfmu.tracing.workspace import AnyFunction
@@ -111,7 +110,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SMALL_FIRST": (iteration, "SMALL"),
     "STILL": (iteration, "STILL"),
     "NEAR": (newton, "NEAR"),
-    "SAME_STEP": (reused_jacobian, "SAME_STEP"),
+    "SAME_STEP": (iteration, "SAME_STEP"),
     "LOOP_SMALL": (solved_equations, "SMALL"),
     "LOOP_ROUND_OFF": (solved_equations, "ROUND_OFF"),
     "LOOP_TRIALS": (solved_equations, "MOST_TRIALS"),
@@ -133,7 +132,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "UNSOLVED": (rosenbrock, "UNSOLVED"),
     "SLIGHT": (adaptive, "SLIGHT"),
     "LEAST_TOLERANCE": (adaptive, "LEAST_TOLERANCE"),
-    "PIVOT_SHARE": (stage_pattern, "PIVOT_SHARE"),
+    "PIVOT_SHARE": (stages, "PIVOT_SHARE"),
     "MOST_AHEAD": (steps_past_stop, "MOST_AHEAD"),
     "LARGE_DRIFT": (watches, "LARGE_DRIFT"),
     "LEAST_DRIFT": (watches, "LEAST_DRIFT"),
@@ -150,9 +149,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "MOST_APART": (error_record, "MOST_APART"),
     "GROWN_ERROR": (error_record, "GROWN"),
     "NOTICED": (error_record, "NOTICED"),
-    "SMALL_RANGE": (ranges, "SMALL_RANGE"),
+    "SMALL_RANGE": (parameters, "SMALL_RANGE"),
     "SMALL_CHANGE": (error_measure, "SMALL_CHANGE"),
-    "VARIES": (ranges, "VARIES"),
+    "VARIES": (parameters, "VARIES"),
     "ROUNDING": (error_measure, "ROUNDING"),
     "LARGE_ERROR": (error_measure, "LARGE_ERROR"),
     "MEANINGLESS": (error_measure, "MEANINGLESS"),

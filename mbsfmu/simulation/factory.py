@@ -20,8 +20,8 @@ from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import ExposedVariables
-from mbsfmu.stepping.history_layout import fingerprint
 from mbsfmu.stepping.iteration import NewtonTolerances
+from mbsfmu.stepping.state import fingerprint
 from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.system import LARGE, Code, System, starts
 from mbsfmu.tracing.kept_traces import Traces

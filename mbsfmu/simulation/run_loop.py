@@ -19,7 +19,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import RESOLVED_STEP, resolution, tolerance
 from mbsfmu.equations.linear import Floats, pivot_columns, pivots
-from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.formulation import StepKind
 from mbsfmu.initialization.initialization import Start, check_limits, check_motion
 from mbsfmu.integration.solver import Inputs, Solver, StepError
 from mbsfmu.integration.steps_past_stop import MOST_AHEAD, looks_ahead

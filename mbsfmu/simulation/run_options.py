@@ -11,8 +11,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, StringOption, Switch
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
-from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions, StepKind
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.newton import Jacobian
 from mbsfmu.integration.rosenbrock import Rosenbrock

@@ -14,7 +14,7 @@ from mbsfmu.equations.rotation import rotation_from_quaternion
 from mbsfmu.model.machine import Machine, conditions_of
 from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.modelling import Array, Condition, Remark, remarks
-from mbsfmu.modelling.ranges import percent
+from mbsfmu.modelling.parameters import percent
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Step
-from mbsfmu.stepping.history_layout import derivatives
+from mbsfmu.stepping.state import derivatives
 from mbsfmu.tracing.symbols import TracingError
 
 _AGREEMENT = 1e-9

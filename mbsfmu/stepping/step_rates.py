@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.rules.rule import FirstOrderValues, PositionValues, Rule, Step
-from mbsfmu.stepping.step_history import HistoryLayout, derivatives
+from mbsfmu.stepping.state import HistoryLayout, derivatives
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.symbols import expression, symbolic_array
 from mbsfmu.tracing.workspace import Floats

@@ -26,9 +26,6 @@ from mbsfmu.comparison.run import ReferenceRun, lost_output
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import has_compiler, is_compiled
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
-from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.coupled.ensemble import Ensemble
-from mbsfmu.coupled.model_simulation import ensemble_simulation, run_options
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.io.formats import read_table
 from mbsfmu.io.part_files import UserParts
@@ -40,6 +37,9 @@ from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.studies.points import StudyPoint
+from mbsfmu.system_model.coupled_model import CoupledModel
+from mbsfmu.system_model.ensemble import Ensemble
+from mbsfmu.system_model.model_simulation import ensemble_simulation, run_options
 
 Row = dict[str, Any]
 KEY = "key"

@@ -18,7 +18,7 @@ from mbsfmu.io.formats import read_table
 from mbsfmu.io.tables import optional
 from mbsfmu.io.trajectory import column_numbers
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.measured_numbers import NO_UNIT, ColumnValues, with_common_unit
+from mbsfmu.modelling.measurement_units import NO_UNIT, ColumnValues, with_common_unit
 
 _WORDS = "values such as 1,2,3, or low:high:count, or low:high:count:log"
 

@@ -10,12 +10,12 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, ChoiceOption, Number, Option, Options, Switch
 from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions
-from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.exporting.fmu_export import BACKENDS, Backend
 from mbsfmu.integration.solvers import find_solver
 from mbsfmu.modelling import closest_match
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
+from mbsfmu.system_model.coupled_model import CoupledModel
+from mbsfmu.system_model.model_simulation import formulation_of
 
 _NO_SETTINGS = {"extrapolation", "stop", "tolerances", *OF_COURSES}
 _STEP = Number("Of a run.", unit="s", bounds=POSITIVE)

@@ -31,18 +31,17 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
     sized_by,
 )
 from mbsfmu.cosim.runs.load_fmus import load_graph, package_of
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.fmu_export import BACKENDS, export
 from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.body import without_shapes
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.measured_numbers import numbers_in
-from mbsfmu.modelling.measurement_units import UnitOfMeasurement
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement, numbers_in
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.studies.point_run import Row, Study, coupled_row, file_of, grouped, row_of
 from mbsfmu.studies.points import StudyPoint
 from mbsfmu.studies.study_options import StudyOptions
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 RunTask = Callable[[Sequence[StudyPoint]], Sequence[Row]]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from mbsfmu.divide_and_conquer.assembly import Corrections
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.systems.system import LoopsInUse, System, SystemContext
 
 SystemWithCapability = TypeVar("SystemWithCapability", bound=System)

@@ -29,8 +29,8 @@ from mbsfmu.model.body import missing_in
 from mbsfmu.model.force import BodyPoint
 from mbsfmu.model.joint import ClosureEquation, Joint
 from mbsfmu.modelling import Data, DataError, DynamicPart, is_table, parameter_fields
-from mbsfmu.modelling.fields import Array
-from mbsfmu.modelling.kinds import is_built_in
+from mbsfmu.modelling.data import Array
+from mbsfmu.modelling.part import is_built_in
 from mbsfmu.modelling.variables import with_unit
 from mbsfmu.systems.capabilities import InertiaTensors, require_capability
 from mbsfmu.systems.system import System

@@ -13,7 +13,7 @@ import numpy as np
 
 from mbsfmu.divide_and_conquer.assembly import BlockDiagonalCorrections
 from mbsfmu.equations.rotation import cut
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.systems.capabilities import (
     AccelerationFeedback,

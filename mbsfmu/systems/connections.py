@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
 from mbsfmu.modelling import DataError, closest_match
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Variable, rated_names
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.functions import SystemFunctions

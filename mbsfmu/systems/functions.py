@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.systems.expressions import PARTS, SystemExpressions
 from mbsfmu.systems.recorded_system import RecordedSystem, varies
 from mbsfmu.systems.system import LoopsInUse

@@ -14,10 +14,10 @@ import numpy as np
 from hydraulics import Circuit, CircuitEnergies, CircuitEquations
 from mbsfmu.model.block import Block, SampledBlock
 from mbsfmu.model.force import Numbers
-from mbsfmu.model.system_model import ModelData
+from mbsfmu.model.model_data import ModelData
 from mbsfmu.modelling import DataError, Quantity, closest_match, in_order, parameters_of, structure_of
-from mbsfmu.modelling.fields import Array
-from mbsfmu.modelling.kinds import is_built_in
+from mbsfmu.modelling.data import Array
+from mbsfmu.modelling.part import is_built_in
 from mbsfmu.modelling.variables import Causality, Variable, with_unit
 from mbsfmu.systems.capabilities import EventIndicators, SampledUpdates, StartLimits
 from mbsfmu.systems.checks import check_displacements, check_energy, check_part, with_hidden_numbers

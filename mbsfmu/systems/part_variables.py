@@ -9,7 +9,7 @@ import numpy as np
 
 from mbsfmu.model.system_kinds import SystemData
 from mbsfmu.modelling import Data, Quantity
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.systems.system import System, SystemContext
 

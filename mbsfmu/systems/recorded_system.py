@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.divide_and_conquer.assembly import Corrections, suitable_penalty
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.systems.capabilities import (
     ArticulatedDynamics,
     CanonicalMomenta,

@@ -17,7 +17,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.equations.kinematics import REFERENCE
 from mbsfmu.equations.linear import Floats, pivot_columns
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Variable
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import casadi as ca
 import numpy as np
 
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.systems.expressions import PARTS, SystemExpressions
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.systems.system import (

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.tracing.solved_equations import solution_operations
 from mbsfmu.tracing.tape.recorded_program import BoundProgram, Program
 from mbsfmu.tracing.tape.recording import RecordedArray

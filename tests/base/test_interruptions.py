@@ -206,7 +206,7 @@ def test_what_is_not_interrupted_goes_its_way() -> None:
 
 
 def test_interruptions_of_a_simulation_that_is_made_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mbsfmu.coupled.model_simulation.coupled_system", lambda *_, **__: lose())
+    monkeypatch.setattr("mbsfmu.system_model.model_simulation.coupled_system", lambda *_, **__: lose())
     with pytest.raises(KeyboardInterrupt):
         mbsfmu.models.pendulum(1).simulation(compiled=False)
 

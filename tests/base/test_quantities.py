@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from mbsfmu.analysis.measures import Integral
 from mbsfmu.base.errors import InputError
-from mbsfmu.modelling.measured_numbers import number_in, with_common_unit
-from mbsfmu.modelling.measurement_units import UnitOfMeasurement, conversion
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement, conversion, number_in, with_common_unit
 
 TURN = 2.0 * math.pi
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mbsfmu.modelling.quantity import NamedValues, Quantity, places
+from mbsfmu.modelling.parameters import NamedValues, Quantity, places
 
 
 def test_what_is_of_no_given_array_is_absent() -> None:

@@ -55,7 +55,7 @@ def test_data_are_made_without_a_compiler_or_symbols() -> None:
     """A joint is known by its type although nothing has loaded the built-in ones."""
     code = (
         "from mbsfmu.model.mechanism import Mechanism\n"
-        "from mbsfmu.model.system_model import ModelData\n"
+        "from mbsfmu.model.model_data import ModelData\n"
         "link = {'name': 'link', 'type': 'beam', 'length': 1.0, 'mass': 1.0}\n"
         "joint = {'name': 'O', 'type': 'revolute', 'parent': 'ground.O', 'child': 'link.start'}\n"
         "data = {'ground': {'O': [0, 0, 0]}, 'bodies': [link], 'joints': [joint]}\n"

@@ -17,7 +17,7 @@ import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.comparison.recommendation import LinearCoupling, LinearFmu, _linear
 from mbsfmu.comparison.run import CoupledFmus
-from mbsfmu.compiling.platforms import host_platform
+from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.native.native_package import export_native
 from mbsfmu.simulation.factory import make_simulation

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import expm
 
-from mbsfmu.compiling.platforms import host_platform
+from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.native.native_package import export_native

@@ -11,8 +11,8 @@ from spatial_loops import LOOPS, loop_of
 
 import mbsfmu
 from mbsfmu import Mechanism, RigidBody
-from mbsfmu.formulations.elimination_accuracy import elimination_error
-from mbsfmu.formulations.reactions import least_reactions
+from mbsfmu.formulations.first_order import elimination_error
+from mbsfmu.formulations.formulation import least_reactions
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import LoopsInUse

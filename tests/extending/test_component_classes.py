@@ -35,7 +35,7 @@ from hydraulics import (
     orifice_flow,
 )
 from mbsfmu import CoupledModel, InputError, load_parts
-from mbsfmu.modelling.kinds import PartFile, given_kinds, kept_apart
+from mbsfmu.modelling.part import PartFile, given_kinds, kept_apart
 
 
 class Leak(Component):

@@ -15,7 +15,7 @@ from oscillator_in_closed_form import oscillator
 import mbsfmu
 from mbsfmu import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrderFormulation
-from mbsfmu.stepping.stage_pattern import nonzero
+from mbsfmu.stepping.stages import nonzero
 from mbsfmu.tracing.solved_equations import solution_operations, solved
 from mbsfmu.tracing.workspace import Floats
 

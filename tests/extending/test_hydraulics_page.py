@@ -7,7 +7,7 @@ import re
 from documented import PAGE, documented_components
 
 from hydraulics.component import COMPONENTS
-from mbsfmu.modelling.kinds import is_built_in
+from mbsfmu.modelling.part import is_built_in
 
 
 def test_code_of_the_page_makes_each_component() -> None:

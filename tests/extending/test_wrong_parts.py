@@ -43,7 +43,7 @@ from mbsfmu import (
     SampledBlock,
 )
 from mbsfmu.modelling import DynamicPart, interpolated, tabulated
-from mbsfmu.modelling.kinds import is_built_in
+from mbsfmu.modelling.part import is_built_in
 from mbsfmu.systems import model_systems
 
 

@@ -18,7 +18,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.physical_units import dimension
-from mbsfmu.modelling.variable_names import identifier
+from mbsfmu.modelling.variables import identifier
 from mbsfmu.native.native_package import export_native
 
 

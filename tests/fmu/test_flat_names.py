@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mbsfmu
 from mbsfmu import InputError
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.modelling.variable_names import flat_description, flat_name, flat_names, structured_name
+from mbsfmu.modelling.variables import flat_description, flat_name, flat_names, structured_name
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 IDENTIFIER = re.compile(r"[A-Za-z]\w*")

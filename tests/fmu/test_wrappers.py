@@ -18,7 +18,7 @@ from mbsfmu import InputError
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.exporting import wrappers
 from mbsfmu.exporting.wrappers import WrappedFmu, WrappedVariable
-from mbsfmu.modelling.variable_names import KEYWORDS, flat_name
+from mbsfmu.modelling.variables import KEYWORDS, flat_name
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 needs_octave = pytest.mark.skipif(shutil.which("octave-cli") is None, reason="there is no GNU Octave")

@@ -9,7 +9,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.formulations.code_choice import FEW, faster_form, unrolled_is_faster
+from mbsfmu.formulations.formulation import FEW, faster_form, unrolled_is_faster
 from mbsfmu.simulation.run_options import RunKeywords
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import LARGE, Code

@@ -11,8 +11,8 @@ import pytest
 from random_machines import random_machine
 
 from mbsfmu import models
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.initialization import closing_loops
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 WEAK_DIRECTION = 202
 """Seed of a machine whose closure singular values go from 4.7 to 6.4e-5: 160 kN between bodies of 2 kg."""

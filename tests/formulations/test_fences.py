@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.first_order import FirstOrderFormulation
-from mbsfmu.formulations.multiplier_order import outermost_of
+from mbsfmu.formulations.recorded_steps import outermost_of
 from mbsfmu.model import along
 from mbsfmu.simulation.simulation import Simulation
 

@@ -12,7 +12,7 @@ from scipy.linalg import null_space
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.model import along
-from mbsfmu.native.program_code import program_code
+from mbsfmu.native.traced_code import program_code
 
 GRAVITY, MASS, INERTIA, LEANING, UNEVEN = 9.81, 1.0, 0.1, 0.3, 0.1
 """Without unevenness opposite bars stay parallel, and nothing of velocities is in accelerations of loops."""

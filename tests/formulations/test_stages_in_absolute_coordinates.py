@@ -12,7 +12,7 @@ from overconstrained import bennett_reference
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal, Simulation
 from mbsfmu.formulations.dca_alm import DcaAlm
-from mbsfmu.formulations.explicit_form import DifferentiableForm
+from mbsfmu.formulations.formulation import DifferentiableForm
 from mbsfmu.models import slewing_four_bar
 from mbsfmu.tracing.workspace import Floats
 

@@ -12,8 +12,7 @@ from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.models import built_in, four_bar
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.stepping.iteration import Limits
-from mbsfmu.stepping.reused_jacobian import ReusedJacobian
+from mbsfmu.stepping.iteration import Limits, ReusedJacobian
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 LIMITS = Limits(np.array([1e-6]), np.ones(1))

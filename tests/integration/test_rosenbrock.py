@@ -13,8 +13,7 @@ from scipy.linalg import expm
 
 import mbsfmu
 from mbsfmu import InputError, LinearSignal
-from mbsfmu.formulations.explicit_form import IterationMatrixForm
-from mbsfmu.formulations.formulation import FORMULATIONS, Formulation
+from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, IterationMatrixForm
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.rosenbrock import Rosenbrock, _Machine
 from mbsfmu.integration.rosenbrock_methods import METHODS, RosenbrockMethod

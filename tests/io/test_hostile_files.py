@@ -13,7 +13,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, Mechanism, Trajectory
-from mbsfmu.compiling.platforms import host_platform
+from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.runs.load_fmus import source_overview
 from mbsfmu.fmu.validation import validate

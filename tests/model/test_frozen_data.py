@@ -16,8 +16,7 @@ from hydraulics import Circuit
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
 from mbsfmu.model.body import Body
 from mbsfmu.modelling import DataError
-from mbsfmu.modelling.data import Data, closest_match
-from mbsfmu.modelling.frozen import FrozenMapping
+from mbsfmu.modelling.data import Data, FrozenMapping, closest_match
 from mbsfmu.parts import Revolute
 
 

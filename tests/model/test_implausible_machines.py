@@ -21,8 +21,8 @@ from mbsfmu import (
     Revolute,
     RigidBody,
 )
-from mbsfmu.coupled.model_overview import overview
 from mbsfmu.model.machine import model_remarks
+from mbsfmu.system_model.model_overview import overview
 
 
 def boom(angle: float = -0.4, mass: float = 100.0, inertia: float = 5.0, **changes: Any) -> CoupledModel:

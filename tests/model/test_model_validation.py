@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
 from mbsfmu.modelling import DataError
 from mbsfmu.parts import Prismatic, Revolute, Universal
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 STEPS: dict[str, Any] = {"type": "steps", "times": [0.0], "values": [1.0]}
 

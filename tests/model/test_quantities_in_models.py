@@ -34,7 +34,7 @@ from mbsfmu.cli.linearize import _varied
 from mbsfmu.model import body
 from mbsfmu.model.mechanism import read_json
 from mbsfmu.modelling.data import Data
-from mbsfmu.modelling.measured_numbers import number_in
+from mbsfmu.modelling.measurement_units import number_in
 
 HINGE: dict[str, Any] = {"name": "hinge", "parent": "ground.o", "child": "bar.start"}
 

@@ -16,8 +16,8 @@ from jsonschema import Draft202012Validator
 
 import mbsfmu
 from mbsfmu.modelling import DataError
-from mbsfmu.modelling.kinds import FAMILIES, is_built_in
 from mbsfmu.modelling.parameters import parameter_fields
+from mbsfmu.modelling.part import FAMILIES, is_built_in
 from mbsfmu.models import BUILT_IN, CIRCUITS, built_in
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,7 @@ import pytest
 from fuzzing import Checked, checked
 from native_fmus import TIGHT, Exported, model_of
 
-from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.compiling.platforms import Fmi, Interface
+from mbsfmu.compiling.compiler import Fmi, Interface, has_compiler
 from mbsfmu.exporting.fmu_export import export
 from mbsfmu.integration.solvers import makes_equal_steps
 

@@ -30,7 +30,7 @@ from mbsfmu import (
     PointSensor,
     Revolute,
 )
-from mbsfmu.compiling.platforms import CLOCKS, VERSIONS, Clocks, Fmi, Interface, host_platform
+from mbsfmu.compiling.compiler import CLOCKS, VERSIONS, Clocks, Fmi, Interface, host_platform
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.exporting import coupled_export
 from mbsfmu.exporting.coupled_export import coupled_code

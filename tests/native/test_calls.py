@@ -17,7 +17,7 @@ from native_fmus import Exported
 from saved_states import checksum
 
 import mbsfmu
-from mbsfmu.compiling.platforms import VERSIONS
+from mbsfmu.compiling.compiler import VERSIONS
 from mbsfmu.exporting.fmu_export import export
 
 Native = Callable[..., Exported]

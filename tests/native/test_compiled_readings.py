@@ -11,10 +11,10 @@ from counts import assert_alike
 
 import mbsfmu
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal, LinearSignal, StepSignal
 from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 

@@ -13,9 +13,8 @@ import pytest
 import mbsfmu
 from mbsfmu.compiling import compilation, compiler, kept
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import host_platform
-from mbsfmu.native.literals import strings
+from mbsfmu.compiling.compiler import compile_library, host_platform
+from mbsfmu.native.traced_code import strings
 
 HALF = "int half(void) { return 21; }\n"
 

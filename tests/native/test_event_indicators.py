@@ -15,7 +15,7 @@ from fmpy.validation import validate_fmu
 
 import mbsfmu
 from mbsfmu import CoupledModel, DataError, Force, InputError, JointReference, Mechanism, Prismatic, RigidBody
-from mbsfmu.compiling.platforms import Fmi
+from mbsfmu.compiling.compiler import Fmi
 from mbsfmu.native.native_package import HYSTERESIS
 from mbsfmu.parts import JointStop, PlaneContact
 

@@ -9,7 +9,7 @@ import pytest
 from fuzzing import CAMPAIGN, Checked, Pair, checked, fuzz
 from sampled_control import controlled
 
-from mbsfmu.compiling.platforms import Fmi
+from mbsfmu.compiling.compiler import Fmi
 
 CALLS = 20_000
 

@@ -13,7 +13,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
-from mbsfmu.compiling import compiler, kept, platforms
+from mbsfmu.compiling import compiler, kept
 from mbsfmu.compiling.compilation import LINK, Compilation
 from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.loop import CompiledRunner
@@ -217,7 +217,7 @@ def test_code_is_kept_by_all_that_enters_it(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("mbsfmu.native.compiled.toolkit", lambda: "another")
     pendulum()
     assert libraries() == 5
-    monkeypatch.setattr(platforms.machines, "machine", lambda: "another")
+    monkeypatch.setattr(compiler.machines, "machine", lambda: "another")
     assert not kept.find(compiler._content("key", None), None, ".so")
     pendulum()
     assert libraries() == 6
@@ -292,27 +292,27 @@ def test_many_may_keep_the_same_at_once(folder: Path) -> None:
 def test_platforms_go_by_the_machine(
     monkeypatch: pytest.MonkeyPatch, system: str, machine: str, names: tuple[str | None, str | None]
 ) -> None:
-    monkeypatch.setattr(platforms.sys, "platform", system)
-    monkeypatch.setattr(platforms.machines, "machine", lambda: machine)
-    for fmi, name in zip(platforms.VERSIONS, names, strict=True):
+    monkeypatch.setattr(compiler.sys, "platform", system)
+    monkeypatch.setattr(compiler.machines, "machine", lambda: machine)
+    for fmi, name in zip(compiler.VERSIONS, names, strict=True):
         if name:
-            assert platforms.host_platform(fmi) == name
-            assert platforms.PLATFORMS[name].fmi == fmi
+            assert compiler.host_platform(fmi) == name
+            assert compiler.PLATFORMS[name].fmi == fmi
             continue
         warned = f"FMI {fmi}.0 has no platform for {system} on {machine.lower()}, 64 bits"
         with pytest.raises(mbsfmu.InputError, match=warned):
-            platforms.host_platform(fmi)
+            compiler.host_platform(fmi)
 
 
 def test_machines_do_not_pass_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """On ARM the compiler of the machine makes what FMI 3.0 calls aarch64, and not what it calls x86_64."""
-    monkeypatch.setattr(platforms.sys, "platform", "linux")
-    monkeypatch.setattr(platforms.machines, "machine", lambda: "aarch64")
+    monkeypatch.setattr(compiler.sys, "platform", "linux")
+    monkeypatch.setattr(compiler.machines, "machine", lambda: "aarch64")
     monkeypatch.setattr(compiler, "_zig", lambda: None)
     assert compiler._command("aarch64-linux", portable=True)
     with pytest.raises(mbsfmu.InputError, match="for x86_64-linux the cross-compiler"):
         compiler._command("x86_64-linux", portable=True)
-    assert platforms.platform_named("linux64", 3) == "x86_64-linux"
+    assert compiler.platform_named("linux64", 3) == "x86_64-linux"
 
 
 def test_a_failing_compiler_ends_an_export_with_a_sentence(

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from native_fmus import model_of
 
-from mbsfmu.compiling.platforms import VERSIONS, Fmi
-from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.compiling.compiler import VERSIONS, Fmi
 from mbsfmu.exporting.fmu_export import export
 from mbsfmu.native.c_sources import SOURCES, Sources
+from mbsfmu.system_model.coupled_model import CoupledModel
 
 STEPS, LENGTH = 200, 1e-3
 UNITS: tuple[tuple[str, str, Fmi], ...] = (

@@ -19,7 +19,7 @@ from fuzzing import SANITIZERS, Checked
 from native_fmus import Exported, model_of
 
 import mbsfmu
-from mbsfmu.compiling.platforms import Clocks, Fmi, Interface, host_platform
+from mbsfmu.compiling.compiler import Clocks, Fmi, Interface, host_platform
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.exporting.coupled_export import coupled_code
 from mbsfmu.native.c_sources import ENSEMBLE, UNIT, ensemble_sources, fmu_sources, identity_source, unit_files

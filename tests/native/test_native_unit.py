@@ -17,7 +17,7 @@ from importer import Importer
 from native_fmus import Exported
 
 import mbsfmu
-from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.compiling.compiler import VERSIONS, Fmi
 
 Native = Callable[..., Exported]
 OUTPUTS = {

@@ -13,7 +13,7 @@ from fmpy import fmi2, fmi3
 from fmpy.sundials import CVodeSolver
 from native_fmus import Exported
 
-from mbsfmu.compiling.platforms import Fmi
+from mbsfmu.compiling.compiler import Fmi
 
 Exchanged = Callable[..., Exported]
 STOP, GRID = 2.0, 0.01

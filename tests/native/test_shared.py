@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import RK45
 
 import mbsfmu
-from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.formulations.formulation import StepKind
 from mbsfmu.integration.explicit import RK45_ORDER
 from mbsfmu.native import shared
 from mbsfmu.native.c_sources import fmu_sources, runtime_texts

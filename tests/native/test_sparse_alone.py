@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from runtime_sources import INCLUDES
 
-from mbsfmu.stepping.stage_pattern import PIVOT_SHARE, elimination_order, stage_pattern
+from mbsfmu.stepping.stages import PIVOT_SHARE, elimination_order, stage_pattern
 from mbsfmu.tracing.workspace import Floats
 
 SIZE = 30

@@ -19,8 +19,8 @@ from mbsfmu import CoupledModel
 from mbsfmu.compiling import compiler, kept
 from mbsfmu.native import compiled, loop
 from mbsfmu.native.c_sources import StepSources
+from mbsfmu.native.compiled import Spent, TieredRunner
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.run_loop import Recording, RunLoop
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation

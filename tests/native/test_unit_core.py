@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from oscillator_in_closed_form import displacement, oscillator
 
-from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.compiling.compiler import VERSIONS, Fmi
 from mbsfmu.native.c_sources import fmu_sources
 from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.simulation import Simulation

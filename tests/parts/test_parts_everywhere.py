@@ -14,7 +14,7 @@ from mbsfmu import CoupledModel, Force, Sensor
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.model.force import FORCES as FORCES_KNOWN
 from mbsfmu.model.force import SENSORS as SENSORS_KNOWN
-from mbsfmu.modelling.kinds import is_built_in
+from mbsfmu.modelling.part import is_built_in
 from mbsfmu.simulation.run_result import Result
 
 

@@ -22,7 +22,7 @@ from hydraulics import Circuit, Hose, Oil, Tank
 from hydraulics.component import PortKind
 from mbsfmu import Constraint, CoupledModel, DataError, Mechanism, RigidBody
 from mbsfmu.base.errors import InputError
-from mbsfmu.modelling.kinds import FAMILIES, is_built_in
+from mbsfmu.modelling.part import FAMILIES, is_built_in
 from mbsfmu.parts import (
     Cylindrical,
     Differential,

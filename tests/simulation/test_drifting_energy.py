@@ -17,7 +17,7 @@ from mbsfmu import (
     RigidBody,
     Spherical,
 )
-from mbsfmu.modelling.ranges import percent
+from mbsfmu.modelling.parameters import percent
 from mbsfmu.models import BUILT_IN, built_in
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.watches import EnergyWatch

@@ -10,7 +10,7 @@ from driven_crank import START, driven_crank, in_closed_form
 from numpy.typing import NDArray
 
 from mbsfmu import Beam, CoupledModel, Mechanism, Result, Revolute, SineSignal
-from mbsfmu.formulations.explicit_form import IterationMatrixForm
+from mbsfmu.formulations.formulation import IterationMatrixForm
 
 Floats = NDArray[np.float64]
 FORMULATIONS = ("double-step", "dca", "hdca")

@@ -191,7 +191,9 @@ def test_a_formulation_of_ones_own_has_options_of_its_own(monkeypatch: pytest.Mo
 def test_compiled_code_is_kept_by_what_enters_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step does not, but for the penalty factor that follows from it."""
     keys: list[object] = []
-    monkeypatch.setattr("mbsfmu.coupled.model_simulation.compile_in_process", lambda simulation, key: keys.append(key))
+    monkeypatch.setattr(
+        "mbsfmu.system_model.model_simulation.compile_in_process", lambda simulation, key: keys.append(key)
+    )
     made = {
         formulation: [LOOP.simulation(formulation=formulation, step=step) for step in (1e-3, 1e-1)]
         for formulation in ("double-step", "penalty")

@@ -13,7 +13,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import InputError, RunOptions
-from mbsfmu.coupled.model_simulation import unit_from_dict
+from mbsfmu.system_model.model_simulation import unit_from_dict
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from chromium import Chromium
 
 import hydraulics
 import mbsfmu
-from mbsfmu.modelling.kinds import FAMILIES, is_built_in
+from mbsfmu.modelling.part import FAMILIES, is_built_in
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = ("mechanics", "hydraulics", "blocks")

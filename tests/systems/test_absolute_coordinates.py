@@ -11,8 +11,7 @@ from spatial_loops import LOOPS, loop_of
 
 import mbsfmu
 from mbsfmu.divide_and_conquer.constrained_bodies import in_coordinates
-from mbsfmu.formulations.projection import Projection
-from mbsfmu.formulations.projection_functions import TracedProjection
+from mbsfmu.formulations.projection import Projection, TracedProjection
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.model import Mechanism, RigidBody
 from mbsfmu.parts import Revolute

@@ -100,7 +100,7 @@ def test_what_a_part_cannot_do_is_said_by_its_name() -> None:
 
 def test_what_has_no_coordinates_needs_no_functions_of_motion() -> None:
     circuit = mbsfmu.models.four_bar().systems["circuit"]
-    whole = mbsfmu.coupled.coupled_model.CoupledModel(name="alone", systems={"circuit": circuit}).system()
+    whole = mbsfmu.system_model.coupled_model.CoupledModel(name="alone", systems={"circuit": circuit}).system()
     instant = moving(whole, np.random.default_rng(4))
     accelerations, multipliers = whole.forward_dynamics(instant, LoopsInUse(()), 0.0)
     assert accelerations.shape == multipliers.shape == whole.initial_momenta(instant).shape == (0,)

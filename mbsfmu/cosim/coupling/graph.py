@@ -15,8 +15,7 @@ from mbsfmu.base.name_patterns import parted
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.io.signals import LinearSignal, PolynomialSignal, SineSignal, StepSignal, in_unit
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.measured_numbers import number_in
-from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion, number_in
 from mbsfmu.modelling.variables import Causality
 
 JointKind = Literal["spherical", "revolute", "prismatic", "fixed"]

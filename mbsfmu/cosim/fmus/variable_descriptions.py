@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.modelling.measured_numbers import number_in
-from mbsfmu.modelling.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
-from mbsfmu.modelling.variable_names import structured_name
-from mbsfmu.modelling.variables import Causality, Variability, Variable, out_of_range
+from mbsfmu.modelling.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement, number_in
+from mbsfmu.modelling.variables import Causality, Variability, Variable, out_of_range, structured_name
 
 MOST_ELEMENTS = 1_000_000
 """Largest number of elements of one array; a larger one is treated as a damaged description."""

@@ -27,8 +27,7 @@ from mbsfmu.cosim.fmus.variable_descriptions import STRUCTURAL, described_states
 from mbsfmu.cosim.runs.coupling_options import ALL
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.measured_numbers import number_in
-from mbsfmu.modelling.measurement_units import IDENTITY
+from mbsfmu.modelling.measurement_units import IDENTITY, number_in
 
 if TYPE_CHECKING:
     from mbsfmu.model.machine import Ends, Machine

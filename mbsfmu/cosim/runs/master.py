@@ -21,7 +21,7 @@ from mbsfmu.cosim.runs.run_recorder import CosimulationResult
 from mbsfmu.cosim.runs.scenario import Table
 from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.modelling.ranges import POSITIONS, compared_ranges, percent, vector_sizes, vectors_of
+from mbsfmu.modelling.parameters import POSITIONS, compared_ranges, percent, vector_sizes, vectors_of
 
 _STILL = 1e-7
 """Relative change of an output below which it is constant, within iteration errors."""

@@ -28,11 +28,11 @@ from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
-from mbsfmu.modelling.ranges import percent
+from mbsfmu.modelling.parameters import percent
 
 if TYPE_CHECKING:
     from mbsfmu.model.machine import Machine
-    from mbsfmu.model.system_model import ModelData
+    from mbsfmu.model.model_data import ModelData
     from mbsfmu.view.scene import Animation
 
 

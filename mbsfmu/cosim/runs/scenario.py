@@ -16,7 +16,7 @@ from mbsfmu.cosim.fmus.variable_descriptions import is_no_number, with_article
 from mbsfmu.cosim.runs.load_fmus import by_instance
 from mbsfmu.io.formats.table_format import read_rows
 from mbsfmu.io.trajectory import seconds_in
-from mbsfmu.modelling.measured_numbers import NO_UNIT, plain_number
+from mbsfmu.modelling.measurement_units import NO_UNIT, plain_number
 from mbsfmu.modelling.variables import Causality, Variability
 
 Values = Mapping[tuple[str, str], Any]

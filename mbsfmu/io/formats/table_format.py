@@ -20,8 +20,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import WriteError, complete_file
 from mbsfmu.base.registry import Registry
 from mbsfmu.io.tables import optional
-from mbsfmu.modelling.measured_numbers import plain_number
-from mbsfmu.modelling.measurement_units import known_unit
+from mbsfmu.modelling.measurement_units import known_unit, plain_number
 
 TIME = "time"
 """Name of the time column, in s."""

@@ -45,7 +45,7 @@ from mbsfmu.equations.rotation import (
     stack,
 )
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.systems.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.systems.mechanism.bodies_system import BodiesSystem, QuaternionJoints, orientation_of
 from mbsfmu.systems.mechanism.joint_reactions import constraint_reactions

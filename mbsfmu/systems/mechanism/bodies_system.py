@@ -20,7 +20,7 @@ from mbsfmu.equations.kinematics import (
     with_reference,
 )
 from mbsfmu.equations.rotation import stack
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.systems.capabilities import (
     ConstraintMotion,
     EventIndicators,

@@ -21,7 +21,7 @@ from mbsfmu.equations.kinematics import Kinematics, tree_joints
 from mbsfmu.equations.rotation import Frames, cross, point_velocity, stack
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.modelling import DataError
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts
 from mbsfmu.systems.system import LoopsInUse, starts
 

@@ -17,7 +17,7 @@ from mbsfmu.model.body import Body
 from mbsfmu.model.joint import AnyJoint, JointElement
 from mbsfmu.model.mechanism import Mechanism, Topology, TreeJoint
 from mbsfmu.modelling import Quantity, belonging_to
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.systems.part_variables import part_variable
 from mbsfmu.systems.system import SystemContext

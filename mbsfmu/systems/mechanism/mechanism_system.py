@@ -26,7 +26,7 @@ from mbsfmu.equations.kinematics import NO_TURN
 from mbsfmu.equations.rotation import Frames, body_velocity, quaternion_product, stack
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.reference_types import ReferenceKind, references
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.systems.capabilities import ArticulatedDynamics, CanonicalMomenta
 from mbsfmu.systems.checks import check_forces, check_joint

@@ -47,7 +47,7 @@ from hydraulics.displacement_machines import AnyPump, DisplacedPump, Displacemen
 from hydraulics.restrictors import TwoPort
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.system_model import circuits_of
+from mbsfmu.model.model_data import circuits_of
 from mbsfmu.view.pages.blocks import stack
 from mbsfmu.view.pages.page import HtmlElement, data_block, filled
 from mbsfmu.view.plots.plot import SCRIPTS

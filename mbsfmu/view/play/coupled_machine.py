@@ -16,7 +16,6 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.compiling.compiler import unoptimized
 from mbsfmu.cosim.coupling.algorithms import CHOICES, parted
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equations.kinematics import NO_TURN
 from mbsfmu.equations.rotation import quaternion_product
 from mbsfmu.exporting.coupled_export import ALGORITHMS, EXTRAPOLATIONS, STEP, CoupledCode, coupled_code
@@ -27,6 +26,7 @@ from mbsfmu.model.machine import Machine
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.native.traced_code import body_of, function_code
 from mbsfmu.simulation.run_options import RunOptions
+from mbsfmu.system_model.coupled_model import CoupledModel
 from mbsfmu.tracing.symbols import SymbolicArray, expression, symbols
 from mbsfmu.view.play.replay import Replay
 from mbsfmu.view.scene.payload import placements_of

@@ -15,8 +15,6 @@ from markupsafe import Markup
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.coupled.model_simulation import in_equal_steps, monolithic_simulation, run_options
 from mbsfmu.fmu.description import FmuDescription
 from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.io.checkpoints import RunError
@@ -30,6 +28,8 @@ from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP
+from mbsfmu.system_model.coupled_model import CoupledModel
+from mbsfmu.system_model.model_simulation import in_equal_steps, monolithic_simulation, run_options
 from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams, circuit_elements
 from mbsfmu.view.pages.page import HtmlElement, data_block, filled, framed, page, text_of, write_page
 from mbsfmu.view.play.coupled_machine import FILE, CoupledMachine, LivePoses

@@ -12,7 +12,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.system_model import ModelData
+from mbsfmu.model.model_data import ModelData
 from mbsfmu.view.pages.page import HtmlElement, data_block, framed, write_page
 from mbsfmu.view.scene.gltf import glb
 from mbsfmu.view.scene.payload import FRAME_RATE, motion

@@ -14,8 +14,8 @@ from mbsfmu.equations.joint_coordinates import Loads, MotionState, TreeCoordinat
 from mbsfmu.equations.rotation import Frames
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.machine import Machine
+from mbsfmu.model.model_data import circuits_of
 from mbsfmu.model.reference_types import GROUND, ReferenceKind, references, split_reference
-from mbsfmu.model.system_model import circuits_of
 from mbsfmu.view.scene.body_shapes import numbers, packed
 from mbsfmu.view.scene.poses import Floats, Placement, Recorded
 

@@ -14,8 +14,8 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import mechanisms_of
+from mbsfmu.model.model_data import circuits_of
 from mbsfmu.model.reference_types import GROUND, ReferenceKind, references
-from mbsfmu.model.system_model import circuits_of
 from mbsfmu.view.scene.body_shapes import given_shapes, joint_symbols, numbers, packed, shapes_of
 from mbsfmu.view.scene.loads import Acting, force_lines
 from mbsfmu.view.scene.poses import Floats, Placement, Recorded, point_path, poses, viewing_times

@@ -1,5 +1,5 @@
 /* Stages of linearly implicit methods in loops: the matrix is factored along the tree, in the memory `factors`; as
- * mbsfmu/formulations/recorded_jacobian.py. */
+ * mbsfmu/formulations/recorded_steps.py. */
 
 /* Where a step begins. */
 typedef struct Linearization {

@@ -26,26 +26,27 @@ from mbsfmu.base.higher_functions import provided
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.base.repeated_warnings import each_once
 from mbsfmu.base.times import time_in_s
-from mbsfmu.coupled.ensemble import Driving, Ensemble
-from mbsfmu.coupled.machine_values import Values
-from mbsfmu.coupled.model_fit import fit_model, with_parameters
-from mbsfmu.coupled.model_simulation import (
+from mbsfmu.equilibrium.model_equilibrium import Equilibrium, find_equilibrium
+from mbsfmu.integration.rosenbrock import Rosenbrock
+from mbsfmu.io.signals import AnySignal, read_signals
+from mbsfmu.model.model_data import ModelData
+from mbsfmu.model.system_kinds import ModelConnections, kind_of
+from mbsfmu.modelling.measurement_units import Bounds
+from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.system_model.ensemble import Driving, Ensemble
+from mbsfmu.system_model.ensemble_simulation import Values
+from mbsfmu.system_model.model_simulation import (
     ensemble_simulation,
+    fit_model,
     monolithic_simulation,
     run_options,
     simulation_of_system,
     starts_of,
+    with_parameters,
+    with_values,
 )
-from mbsfmu.coupled.model_values import with_values
-from mbsfmu.equilibrium.model_equilibrium import Equilibrium, find_equilibrium
-from mbsfmu.integration.rosenbrock import Rosenbrock
-from mbsfmu.io.signals import AnySignal, read_signals
-from mbsfmu.model.system_kinds import ModelConnections, kind_of
-from mbsfmu.model.system_model import ModelData
-from mbsfmu.modelling.measured_numbers import Bounds
-from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.simulation.run_options import RunKeywords, RunOptions
-from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.model_systems import check_variables, coupled_system, starting_variables, systems_of
 

@@ -16,8 +16,20 @@ from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.repeated_warnings import KeptWarnings, alike, how_many
 from mbsfmu.base.times import check_run, counted, default_interval, short_memory_in_words, time_in_s
-from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
-from mbsfmu.coupled.machine_values import (
+from mbsfmu.integration.error_measure import ErrorEstimate
+from mbsfmu.integration.solver import Statistics
+from mbsfmu.io.signals import AnySignal
+from mbsfmu.io.tables import optional
+from mbsfmu.modelling.data import Data, DataError
+from mbsfmu.modelling.variables import Causality, Variable
+from mbsfmu.native.ensemble_library import EnsembleLibrary, MachineData, MachineRuns, OpenMachines, ensemble_library
+from mbsfmu.native.loop import count, count_places
+from mbsfmu.simulation.input_values import InputValues
+from mbsfmu.simulation.run_result import EnsembleResult, Result
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.watches import CardanWatch, EnergyWatch
+from mbsfmu.system_model.ensemble_simulation import (
+    EnsembleSimulation,
     Values,
     check_values,
     input_place,
@@ -25,32 +37,15 @@ from mbsfmu.coupled.machine_values import (
     named_values,
     value_array,
 )
-from mbsfmu.integration.error_measure import ErrorEstimate
-from mbsfmu.integration.solver import Statistics
-from mbsfmu.io.signals import AnySignal
-from mbsfmu.io.tables import optional
-from mbsfmu.modelling.data import Data, DataError
-from mbsfmu.modelling.variables import Causality, Variable
-from mbsfmu.native.ensemble_library import (
-    EnsembleLibrary,
-    MachineData,
-    MachineRuns,
-    OpenMachines,
-    ensemble_library,
-)
-from mbsfmu.native.loop import count, count_places
-from mbsfmu.simulation.input_values import InputValues
-from mbsfmu.simulation.run_result import EnsembleResult, Result
-from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.watches import CardanWatch, EnergyWatch
 from mbsfmu.systems.system import starts as start_values
 from mbsfmu.tracing.workspace import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mbsfmu.coupled.transition import Transition
-    from mbsfmu.coupled.vector_env import Bounds, EnsembleVectorEnv
+    from mbsfmu.system_model.ensemble_simulation import Transition
+    from mbsfmu.system_model.vector_env import Bounds, EnsembleVectorEnv
+
 
 Driving = Values | AnySignal | Sequence[AnySignal]
 """What drives an input: numbers, a signal for all machines, or one for each."""
@@ -287,7 +282,7 @@ class Ensemble:
             When Gymnasium is not installed, an argument is wrong, or a machine cannot start; else as for `start`.
         """
         optional("gymnasium", "a learning environment", "learning")
-        from mbsfmu.coupled.vector_env import EnsembleVectorEnv, action_bounds, episode_steps  # noqa: PLC0415
+        from mbsfmu.system_model.vector_env import EnsembleVectorEnv, action_bounds, episode_steps  # noqa: PLC0415
 
         bounds, episode = action_bounds(actions, self._simulation), episode_steps(interval, time_limit)
         observed = self._columns(observations) if observations else []

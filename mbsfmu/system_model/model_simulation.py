@@ -1,12 +1,22 @@
-"""Simulations of whole models and of single systems."""
+"""Simulations and fits of whole models and of single systems, with other values of variables."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from mbsfmu.analysis.derivative_steps import DerivativeSteps
+from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
+from mbsfmu.analysis.fitted_machines import ModelMachine, checked_bounds
+from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
+from mbsfmu.analysis.linearization import chosen_places
+from mbsfmu.analysis.residuals import Loss
+from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.registry import is_built_in
@@ -14,8 +24,10 @@ from mbsfmu.io.part_files import UserParts, read_part_file
 from mbsfmu.model.body import without_shapes
 from mbsfmu.model.machine import Machine, log_model_remarks
 from mbsfmu.model.mechanism import mechanisms_of
-from mbsfmu.model.system_model import ModelData
+from mbsfmu.model.model_data import ModelData
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.measurement_units import Bounds
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.factory import make_simulation
@@ -24,6 +36,44 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import ExposedVariables
 from mbsfmu.systems.model_systems import coupled_system
 from mbsfmu.systems.part_variables import make_system
+from mbsfmu.tracing.workspace import Floats
+
+
+class ValuedModel(Protocol):
+    """A model whose variables have values at the start."""
+
+    @property
+    def signals(self) -> Mapping[str, Any]:
+        """Signals by `system.variable`."""
+        ...
+
+    @property
+    def start(self) -> Mapping[str, float]:
+        """Values at the start by `system.variable`."""
+        ...
+
+    def model_copy(self, *, update: Mapping[str, Any]) -> Any:
+        """Return a copy with other fields."""
+        ...
+
+
+Valued = TypeVar("Valued", bound=ValuedModel)
+
+
+def with_values(model: Valued, simulation: Simulation, values: Mapping[str, float | str]) -> Valued:
+    """Return a model with other values; see `CoupledModel.with_values`. The simulation is one of the model."""
+    found: dict[str, float] = {}
+    for name, given in values.items():
+        variable = simulation.variable(name)
+        value = simulation.number(name, given)
+        reference = simulation.exposed.qualified.get(variable.name, variable.name)
+        if reference in found:
+            raise InputError(f"{variable.name} is given twice")
+        simulation.set(name, value)
+        found[reference] = float(value)
+    signals = {reference: signal for reference, signal in model.signals.items() if reference not in found}
+    return model.model_copy(update={"signals": signals, "start": {**model.start, **found}})
+
 
 _LOGGER = logging.getLogger(__name__)
 _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
@@ -184,3 +234,91 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
     if arguments["system"] is None:
         return monolithic_simulation(model, options, compiled=False, **exposed)
     return simulation_of_system(model, arguments["system"], options, arguments["starts"], **exposed)
+
+
+class FittableModel(Protocol):
+    """Protocol of models whose runs can be differentiated."""
+
+    @property
+    def signals(self) -> Mapping[str, Any]:
+        """Signals by `system.variable`."""
+        ...
+
+    @property
+    def start(self) -> Mapping[str, float]:
+        """Start values by `system.variable`."""
+        ...
+
+    def differentiated_steps(self, subject: str, given: RunKeywords) -> DerivativeSteps:
+        """Return the steps of runs that can be differentiated."""
+        ...
+
+    def model_copy(self, *, update: Mapping[str, Any]) -> Any:
+        """Return a copy with changed fields."""
+        ...
+
+
+def fit_model(
+    model: FittableModel,
+    measured: Measured | Sequence[Measured],
+    free: Mapping[str, Bounds],
+    noise: Mapping[str, float | str],
+    delays: Mapping[str, Bounds],
+    loss: Loss,
+    progress: Callable[[int], None] | None,
+    given: RunKeywords,
+) -> FitResult:
+    """Fit a model; see `CoupledModel.fit`."""
+    steps = model.differentiated_steps("a fit", given)
+    simulation = steps.any
+    computed, qualified = computed_variables(simulation), simulation.exposed.qualified
+    read = [
+        read_experiment(
+            each,
+            f"experiment {number}",
+            simulation.functions.system.inputs,
+            computed,
+            lambda name: qualified.get(name, name),
+            simulation.exposed.by_system,
+        )
+        for number, each in enumerate(listed(measured), start=1)
+    ]
+    chosen = parameter_places(simulation, list(free))
+    delayed = [_output(name, simulation, computed) for name in delays]
+    freed = [simulation.functions.system.parameters[index] for index in chosen]
+    bounds = [checked_bounds(variable, each) for variable, each in zip(freed, free.values(), strict=True)]
+    bounds += [checked_delay(name, each) for name, each in delays.items()]
+    low, high = np.array(bounds).T
+    measured_by = {name: _output(name, simulation, computed) for name in noise}
+    deviations = {place: checked_noise(name, noise[name], computed[place]) for name, place in measured_by.items()}
+    pairs = [(each, ModelMachine(_following(model, each, steps, given))) for each in read]
+    found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)
+    count = len(chosen)
+    short = dict(simulation.exposed.by_system)
+    short |= {f"delay({reference})": f"delay({name})" for reference, name in short.items()}
+    fitted = with_parameters(model, simulation, found.names[:count], found.values[:count])
+    return replace(found, model=fitted, by_system=short)
+
+
+def with_parameters(model: FittableModel, simulation: Simulation, names: Sequence[str], values: Floats) -> Any:
+    """Return a model with other parameter values, by their names in a simulation of it."""
+    qualified = simulation.exposed.qualified
+    found = {qualified.get(name, name): value for name, value in zip(names, values.tolist(), strict=True)}
+    return model.model_copy(update={"start": {**model.start, **found}})
+
+
+def _following(
+    model: FittableModel, experiment: Experiment, usual: DerivativeSteps, given: RunKeywords
+) -> DerivativeSteps:
+    """Return the steps of runs with the inputs of an experiment."""
+    if not experiment.signals:
+        return usual
+    driven = model.model_copy(update={"signals": {**model.signals, **experiment.signals}})
+    return driven.differentiated_steps("a fit", given)
+
+
+def _output(name: str, simulation: Simulation, computed: Sequence[Variable]) -> int:
+    found = chosen_places([name], computed, "output", simulation)
+    if len(found) != 1:
+        raise InputError(f"'{name}' means {len(found)} outputs; name one")
+    return found[0]

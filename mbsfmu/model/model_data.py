@@ -43,7 +43,7 @@ from mbsfmu.model.system_kinds import (
     system_kind,
 )
 from mbsfmu.modelling import Condition, Data, DataError, FrozenMap, Measured, closest_match, word
-from mbsfmu.modelling.plausibility import unusual_numbers
+from mbsfmu.modelling.part import unusual_numbers
 
 Connections = Sequence[tuple[str, str]]
 Systems = Mapping[str, Any]

@@ -10,13 +10,13 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.runs.load_fmus import source_overview
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.model.machine import model_remarks
 from mbsfmu.model.system_kinds import kind_of
 from mbsfmu.modelling import Data
 from mbsfmu.modelling.variables import Causality, Variability, Variable
+from mbsfmu.system_model.coupled_model import CoupledModel
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System
 

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.base.errors import InputError
-from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
-from mbsfmu.coupled.transition import SignalValues, Transition
 from mbsfmu.modelling.data import LARGEST
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import check_value
+from mbsfmu.system_model.ensemble_simulation import EnsembleSimulation, SignalValues, Transition
 from mbsfmu.tracing.workspace import Floats
 
 Truths = NDArray[np.bool_]

@@ -1,1 +1,0 @@
-"""`CoupledModel`, the root object of users, with its simulations and overview."""

@@ -1,0 +1,1 @@
+"""`CoupledModel`, the root object of users, with its simulations, ensembles and overview."""

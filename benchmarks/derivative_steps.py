@@ -21,8 +21,7 @@ import numpy as np
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, SensitivityResult
-from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_errors
-from mbsfmu.analysis.derivative_steps import common_times
+from mbsfmu.analysis.derivative_steps import DerivativeErrors, common_times, derivative_errors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 TIGHT: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11}

@@ -22,7 +22,7 @@ import numpy as np
 import mbsfmu
 from mbsfmu import CoupledModel, EnsembleResult, Simulation
 from mbsfmu.compiling.compiler import OPTIMIZATION
-from mbsfmu.native.processor import vectors_of_this_machine
+from mbsfmu.native.ensemble_library import vectors_of_this_machine
 
 STEP = 1e-3
 MODELS = {"four-bar": "boom.mass", "quick-return": "crank.mass", "pendulum-8": "link_2.mass", "loop-8": "link_2.mass"}

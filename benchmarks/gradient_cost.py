@@ -13,8 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import mbsfmu
-from mbsfmu.analysis.gradient import Adjoint
-from mbsfmu.analysis.measures import measure
+from mbsfmu.analysis.gradient import Adjoint, measure
 from mbsfmu.compiling.compiler import OPTIMIZATION
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))

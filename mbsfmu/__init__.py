@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from mbsfmu.analysis.fitting import FitResult
     from mbsfmu.analysis.fmu_fitting import fit_fmu
     from mbsfmu.analysis.fmu_linearization import linearize, root_locus_of_fmus
-    from mbsfmu.analysis.gradient import Gradient
-    from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
-    from mbsfmu.analysis.measures import (
+    from mbsfmu.analysis.gradient import (
         EndValue,
+        Gradient,
         Integral,
         Largest,
         LeastSquares,
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
         OutputWeights,
         RootMeanSquare,
     )
-    from mbsfmu.analysis.modal_analysis import ModalAnalysis, ModeShape
+    from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
+    from mbsfmu.analysis.modal_analysis import ModalAnalysis, ModeShape, RootLocus
     from mbsfmu.analysis.model_functions import FunctionArgument, ModelFunctions
     from mbsfmu.analysis.optimization import OptimizationResult
     from mbsfmu.analysis.residuals import FitSignal
-    from mbsfmu.analysis.root_locus import RootLocus
     from mbsfmu.analysis.sensitivities import SensitivityResult
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
@@ -187,14 +186,13 @@ _HOMES = {
     "analysis.fitting": "FitResult",
     "analysis.fmu_fitting": "fit_fmu",
     "analysis.fmu_linearization": "linearize root_locus_of_fmus",
-    "analysis.gradient": "Gradient",
+    "analysis.gradient": "EndValue Gradient Integral Largest LeastSquares Mean Measure OutputEnds "
+    "OutputWeights RootMeanSquare",
     "analysis.linear_system": "LinearSystem Mode OperatingValue",
-    "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
-    "analysis.modal_analysis": "ModalAnalysis ModeShape",
+    "analysis.modal_analysis": "ModalAnalysis ModeShape RootLocus",
     "analysis.model_functions": "FunctionArgument ModelFunctions",
     "analysis.optimization": "OptimizationResult",
     "analysis.residuals": "FitSignal",
-    "analysis.root_locus": "RootLocus",
     "analysis.sensitivities": "SensitivityResult",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",

@@ -12,7 +12,7 @@ from overconstrained import TIMES, bennett_reference
 from mbsfmu import CoupledModel, EnsembleResult, Result
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.models import bennett
-from mbsfmu.native.processor import vectors_of_this_machine
+from mbsfmu.native.ensemble_library import vectors_of_this_machine
 
 LANES = [each for each in (2, 4, 8) if has_compiler() and each <= vectors_of_this_machine().lanes]
 """Numbers of lanes that this machine has."""

@@ -13,7 +13,7 @@ from mbsfmu import InputError
 from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.solvers import find_solver, solver_names
-from mbsfmu.native.header import native_solver
+from mbsfmu.native.model_tables import native_solver
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation.run_options import RunOptions
 

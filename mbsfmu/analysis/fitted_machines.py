@@ -12,8 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mbsfmu.analysis.derivative_errors import DerivativeErrors
-from mbsfmu.analysis.derivative_steps import DerivativeSteps, recorded_rows
+from mbsfmu.analysis.derivative_steps import DerivativeErrors, DerivativeSteps, recorded_rows
 from mbsfmu.analysis.sensitivities import DifferentiableRun, DifferentiatedOutputs, computed_variables
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.modelling.measurement_units import Bounds, is_plain

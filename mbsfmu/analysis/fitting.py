@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.derivative_errors import DerivativeErrors
-from mbsfmu.analysis.experiments import Experiment
+from mbsfmu.analysis.derivative_steps import DerivativeErrors
 from mbsfmu.analysis.fitted_machines import (
     FittedMachine,
     FittedRun,
@@ -21,9 +20,18 @@ from mbsfmu.analysis.fitted_machines import (
     checked_interval,
     first_values,
 )
-from mbsfmu.analysis.identifiability import information
-from mbsfmu.analysis.measures import places_in_steps
-from mbsfmu.analysis.residuals import LOSSES, FitSignal, Loss, inflations, influence, remarks, spread
+from mbsfmu.analysis.gradient import places_in_steps
+from mbsfmu.analysis.residuals import (
+    LOSSES,
+    Experiment,
+    FitSignal,
+    Loss,
+    inflations,
+    influence,
+    information,
+    remarks,
+    spread,
+)
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.io.trajectory import full_name

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
 from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, Request, RunSlopes, checked_bounds
 from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
-from mbsfmu.analysis.residuals import Loss
+from mbsfmu.analysis.residuals import Experiment, Loss, Measured, listed, read_experiment
 from mbsfmu.analysis.sensitivities import named_once
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.repeated_warnings import each_once

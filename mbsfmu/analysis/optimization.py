@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_errors
-from mbsfmu.analysis.derivative_steps import ASKED, DerivativeSteps, Steps
+from mbsfmu.analysis.derivative_steps import ASKED, DerivativeErrors, DerivativeSteps, Steps, derivative_errors
 from mbsfmu.analysis.fitted_machines import at_bounds, checked_bounds, first_values
-from mbsfmu.analysis.gradient import Adjoint, measured_outputs
-from mbsfmu.analysis.measures import EndValue, Measure, measure
+from mbsfmu.analysis.gradient import Adjoint, EndValue, Measure, measure, measured_outputs
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError, SimulationError

@@ -8,18 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from mbsfmu.analysis.rosenbrock_step_equations import RosenbrockStepEquations, StepInputs
-from mbsfmu.analysis.run_points import Indices, PointFunctions, RunPoints, regular
-from mbsfmu.analysis.state_equations import StateEquations
-from mbsfmu.analysis.step_equations import StepEquations
-from mbsfmu.analysis.trapezoidal_step_equations import TrapezoidalStepEquations
+from mbsfmu.analysis.state_equations import Indices, PointFunctions, RunPoints, StateEquations, regular
+from mbsfmu.analysis.step_equations import RosenbrockStepEquations, StepEquations, StepInputs, TrapezoidalStepEquations
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import check_grid, counted
 from mbsfmu.equations.kinematics import NO_TURN
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.initialization.coordinates import Partition
-from mbsfmu.integration.rosenbrock import Rosenbrock
-from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
+from mbsfmu.integration.rosenbrock import Rosenbrock, RosenbrockMethod
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_loop import Recording, RunLoop
 from mbsfmu.simulation.simulation import Simulation

@@ -1,16 +1,192 @@
-"""Residuals of a fit: how many values they count as, how large they are, and what causes them."""
+"""Measured signals and residuals of a fit, and the identifiability of its parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.signals import AnySignal, straight_signal
+from mbsfmu.io.trajectory import Trajectory, UnknownNameError, full_name
+from mbsfmu.modelling.measurement_units import IDENTITY, NO_UNIT, LinearMap, column_conversion
 from mbsfmu.modelling.parameters import percent
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
+
+Measured: TypeAlias = "str | os.PathLike[str] | Trajectory | Mapping[str, Floats]"
+"""A file of signals, a trajectory, or arrays by name including `time`."""
+TIME = "time"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment, in SI units.
+
+    Attributes
+    ----------
+    name
+        Of its file, or its number.
+    signals
+        Inputs that were measured, by `system.variable`.
+    outputs
+        Places of the measured outputs among what is computed.
+    times, values
+        Of each output, without missing values.
+    """
+
+    name: str
+    signals: Mapping[str, AnySignal]
+    outputs: tuple[int, ...]
+    times: tuple[Floats, ...]
+    values: tuple[Floats, ...]
+
+    @property
+    def stop(self) -> float:
+        """The last time in s; 0 where nothing was measured."""
+        return max((float(each[-1]) for each in self.times if len(each)), default=0.0)
+
+    def until(self, time: float) -> Experiment:
+        """Return the experiment with what was measured until a time in s."""
+        kept = [each <= time for each in self.times]
+        shorter = [
+            tuple(each[inside] for each, inside in zip(arrays, kept, strict=True))
+            for arrays in (self.times, self.values)
+        ]
+        return replace(self, times=shorter[0], values=shorter[1])
+
+
+def listed(measured: Measured | Sequence[Measured]) -> list[Measured]:
+    """Return experiments, of which one or several are given.
+
+    Raises
+    ------
+    InputError
+        When none is given.
+    """
+    one = isinstance(measured, str | os.PathLike | Trajectory | Mapping)
+    found: list[Any] = [measured] if one else list(measured)
+    if not found:
+        raise InputError("no experiment is given; give one at least")
+    return found
+
+
+def read_experiment(
+    measured: Measured,
+    name: str,
+    inputs: Sequence[Variable],
+    computed: Sequence[Variable],
+    reference: Callable[[str], str],
+    short: Mapping[str, str],
+) -> Experiment:
+    """Return an experiment from measured signals.
+
+    Parameters
+    ----------
+    measured
+        The signals; those called as an input of the model are given to it, interpolated linearly.
+    name
+        What it is called where it is no file.
+    inputs, computed
+        Variables of the model.
+    reference
+        Gives `system.variable` for the name of an input.
+    short
+        Names by `system.variable`.
+
+    Raises
+    ------
+    InputError
+        When times are not finite or fall, a column is no variable of the model, its unit is another quantity, or
+        nothing is measured.
+    """
+    if isinstance(measured, Mapping) and not isinstance(measured, Trajectory):
+        table = {each: np.asarray(values, dtype=float) for each, values in measured.items()}
+        if TIME not in table:
+            raise InputError(f"{name} has no '{TIME}'")
+        time = table.pop(TIME)
+        units = dict.fromkeys(table, "1")
+    else:
+        read = measured if isinstance(measured, Trajectory) else Trajectory.from_file(measured)
+        name = name if isinstance(measured, Trajectory) else Path(measured).name
+        time, table = read.time, {each: read[each] for each in read.names}
+        units = {each: read.unit(each) for each in read.names}
+    _check_times(time, name)
+    driving, known = [each.name for each in inputs], [each.name for each in computed]
+    signals: dict[str, AnySignal] = {}
+    found: dict[int, tuple[Floats, Floats]] = {}
+    columns: dict[str, str] = {}
+    jumps = _before_jumps(time, table, driving, short)
+    for column, values in table.items():
+        if values.shape != time.shape:
+            raise InputError(f"{name}: '{column}' has {values.shape} values at {time.shape} times")
+        meant = full_name(column, [*driving, *known], "variable", f" for a column of {name}", short)
+        variable = (*inputs, *computed)[[*driving, *known].index(meant)]
+        if meant in columns:
+            raise InputError(f"{name}: the columns '{columns[meant]}' and '{column}' are both {meant}; leave one out")
+        columns[meant] = column
+        if np.isinf(values).any():
+            row = int(np.argmax(np.isinf(values)))
+            raise InputError(f"{name}: '{column}' is {values[row]} at {time[row]:.9g} s; it must be finite, or missing")
+        there = np.isfinite(values)
+        way = IDENTITY if units[column] in NO_UNIT else _conversion(units[column], variable, f"{name}: '{column}'")
+        there = there & (True if meant in driving else ~jumps)
+        numbers = way.factor * values[there] + way.offset
+        if not there.any():
+            raise InputError(f"{name}: '{column}' has no value")
+        if meant in driving:
+            signals[reference(meant)] = straight_signal(time[there], numbers)
+        else:
+            found[known.index(meant)] = time[there], numbers
+    if not found:
+        raise InputError(f"{name} has no column of an output of the model, beside its first one, the time")
+    if min(times[0] for times, _ in found.values()) < 0.0:
+        raise InputError(f"{name}: times begin before 0 s, where the run begins")
+    return Experiment(name, signals, tuple(found), *(tuple(each[part] for each in found.values()) for part in (0, 1)))
+
+
+def _before_jumps(time: Floats, table: Mapping[str, Floats], driving: Sequence[str], short: Mapping[str, str]) -> Any:
+    """Return which rows are those before a jump of an input: outputs of that time are compared after it.
+
+    Rows of one time without a jump are measured several times.
+    """
+    result = np.zeros(len(time), dtype=bool)
+    for column, values in table.items():
+        try:
+            full_name(column, driving, "input", by_system=short)
+        except UnknownNameError:
+            continue
+        if values.shape == time.shape:
+            result[:-1] |= (np.diff(time) == 0.0) & (np.diff(values) != 0.0)
+    return result
+
+
+def _check_times(times: Floats, name: str) -> None:
+    """Refuse times that are not finite, or fall: values are compared with the run in their order."""
+    if times.ndim != 1 or not len(times):
+        raise InputError(f"{name}: 'time' has the shape {times.shape}; it must be one time for each row")
+    if not np.isfinite(times).all():
+        row = int(np.argmin(np.isfinite(times)))
+        raise InputError(f"{name}: the time of row {row + 1} is {times[row]}; it must be finite")
+    if (falls := np.diff(times) < 0.0).any():
+        row = int(np.argmax(falls))
+        raise InputError(
+            f"{name}: the time falls from {times[row]:.9g} s in row {row + 1} to {times[row + 1]:.9g} s; sort the rows"
+        )
+
+
+def _conversion(unit: str, variable: Variable, where: str) -> LinearMap:
+    """Return the conversion of a column to the unit of its variable."""
+    try:
+        return column_conversion(unit, variable.measured_unit)
+    except InputError as error:
+        raise InputError(f"{where} is in {unit}, and {variable.name} in {variable.unit}: {error}") from None
+
 
 Loss = Literal["linear", "soft_l1", "huber", "cauchy"]
 LOSSES: tuple[Loss, ...] = ("linear", "soft_l1", "huber", "cauchy")
@@ -293,3 +469,101 @@ def influence(residuals: Floats, loss: Loss) -> Floats:
         "huber": np.where(squares <= 1.0, 1.0, 1.0 / np.sqrt(np.maximum(squares, 1.0))),
         "cauchy": 1.0 / (1.0 + squares),
     }[loss]
+
+
+_SHARE = 1e-3
+"""Squared component of a direction above which a parameter takes part in it."""
+_EQUAL = 0.02
+"""By which the exponent of a product may differ from a whole number, and the ratio of two changes from one."""
+_MOST = 4.5
+"""Exponents beyond are no product that anybody has written."""
+_CORRELATED = 0.99
+"""Correlation above which two parameters are reported as hardly distinguishable."""
+
+
+@dataclass(frozen=True)
+class Information:
+    """Information on parameters from the Jacobian of residuals.
+
+    Attributes
+    ----------
+    covariance
+        Of the parameters, shape (p, p); infinite variances where the data say nothing.
+    correlation
+        Shape (p, p); not-a-number where the data say nothing.
+    sentences
+        What cannot be told apart, in words.
+    """
+
+    covariance: Floats
+    correlation: Floats
+    sentences: tuple[str, ...]
+
+
+def information(
+    jacobian: Floats, names: Sequence[str], units: Sequence[str], values: Floats, ranges: Floats
+) -> Information:
+    """Return the information on parameters from residuals of variance 1.
+
+    The covariance is (JᵀJ)⁻¹ [Seber, Wild 1989, sect. 2.1.2]. A direction in which the standard deviation exceeds the
+    range between the bounds, singular vectors of J in units of the ranges, is one of which the data say nothing.
+
+    Parameters
+    ----------
+    jacobian
+        Derivatives of residuals over their standard deviation, shape (k, p).
+    names, units, values
+        Of the parameters.
+    ranges
+        Differences of their bounds, shape (p,).
+    """
+    _, singular, directions = np.linalg.svd(jacobian * ranges, full_matrices=len(jacobian) < len(names))
+    sizes = np.zeros(len(names))
+    sizes[: len(singular)] = singular
+    told = sizes > 1.0
+    inverse = np.where(told, 1.0 / np.where(told, sizes, 1.0), 0.0)
+    root = directions.T * inverse * ranges[:, None]
+    covariance = root @ root.T
+    lost = [directions[index] for index in np.flatnonzero(~told)]
+    unknown = np.zeros(len(names), dtype=bool)
+    sentences = []
+    for direction in lost:
+        taking: list[int] = np.flatnonzero(direction**2 > _SHARE).tolist()
+        unknown |= direction**2 > _SHARE
+        sentences.append(_sentence(direction * ranges, taking, names, units, values))
+    covariance[unknown, unknown] = np.inf
+    deviations = np.sqrt(np.diag(covariance))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = covariance / np.outer(deviations, deviations)
+    correlation[unknown], correlation[:, unknown] = np.nan, np.nan
+    pairs = [(first, second) for first in range(len(names)) for second in range(first)]
+    sentences += [
+        f"{names[second]} and {names[first]} are hardly distinguishable: correlation {correlation[first, second]:.4f}"
+        for first, second in pairs
+        if abs(correlation[first, second]) > _CORRELATED
+    ]
+    return Information(covariance, correlation, tuple(sentences))
+
+
+def _sentence(
+    direction: Floats, taking: Sequence[int], names: Sequence[str], units: Sequence[str], values: Floats
+) -> str:
+    """Return the meaning of an undetermined direction."""
+    if len(taking) == 1:
+        return f"the data say nothing of {names[taking[0]]}"
+    if len(taking) == 2:
+        first, second = taking
+        ratio = float(direction[first] / direction[second])
+        if units[first] == units[second] and abs(abs(ratio) - 1.0) < _EQUAL:
+            combined = "sum" if ratio < 0.0 else "difference"
+            return f"the data say only what the {combined} of {names[first]} and {names[second]} is"
+        if values[first] and values[second]:
+            exponent = -ratio * float(values[second] / values[first])
+            for a, b, power in ((first, second, exponent), (second, first, 1.0 / exponent)):
+                whole = round(power)
+                if whole and abs(power - whole) < _EQUAL * abs(whole) and abs(whole) < _MOST:
+                    raised = "" if abs(whole) == 1 else f"^{abs(whole)}"
+                    sign = "·" if whole > 0 else " / "
+                    return f"the data say only what {names[a]}{sign}{names[b]}{raised} is"
+    listed = ", ".join(names[each] for each in taking)
+    return f"the data say only what combinations of {listed} are, and not each"

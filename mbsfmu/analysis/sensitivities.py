@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_errors
-from mbsfmu.analysis.derivative_steps import DerivativeSteps, Steps, common_times
+from mbsfmu.analysis.derivative_steps import DerivativeErrors, DerivativeSteps, Steps, common_times, derivative_errors
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.recorded_run import RecordedRun
-from mbsfmu.analysis.run_points import regular
 from mbsfmu.analysis.start_derivatives import start_derivatives
+from mbsfmu.analysis.state_equations import regular
 from mbsfmu.analysis.step_equations import chained
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.io.trajectory import full_name

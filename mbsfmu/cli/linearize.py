@@ -10,8 +10,7 @@ import click
 
 from mbsfmu.analysis.fmu_linearization import linearize, root_locus_of_fmus
 from mbsfmu.analysis.linear_system import SUFFIXES, Mode
-from mbsfmu.analysis.modal_analysis import ModalAnalysis
-from mbsfmu.analysis.root_locus import RootLocus
+from mbsfmu.analysis.modal_analysis import ModalAnalysis, RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import complete_variables, find_model

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.analysis.fmu_linearization import is_exchanged
-from mbsfmu.analysis.fmu_point import FmuPoint
+from mbsfmu.analysis.fmu_linearization import FmuPoint, is_exchanged
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.comparison.comparison import ACCURACY
 from mbsfmu.comparison.cost import rounded_down

@@ -14,7 +14,7 @@ from mbsfmu.base.times import SAME_TIME
 from mbsfmu.comparison.run import CoupledFmus, ReferenceRun
 from mbsfmu.cosim import Cosimulation, CosimulationError, CosimulationResult
 from mbsfmu.formulations.formulation import FORMULATIONS
-from mbsfmu.integration.rosenbrock_methods import RODAS5P
+from mbsfmu.integration.rosenbrock import RODAS5P
 from mbsfmu.modelling.parameters import percent
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.simulation.simulation import Simulation

@@ -16,7 +16,7 @@ from mbsfmu.compiling.compiler import CLOCKS, INTERFACES, VERSIONS, Clocks, Fmi,
 from mbsfmu.exporting.icons import icon
 from mbsfmu.exporting.wrappers import Wrapper, check_wrappers, wrapper_files, write_wrappers
 from mbsfmu.fmu.fmu_package import export_python, refuse_to_overwrite
-from mbsfmu.integration.newton import Jacobian
+from mbsfmu.integration.implicit import Jacobian
 from mbsfmu.io.part_files import UserParts
 from mbsfmu.model.body import without_shapes
 from mbsfmu.model.machine import Carried, Machine

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.integration.adams import Adams
-from mbsfmu.integration.classical_runge_kutta import ClassicalRungeKutta
-from mbsfmu.integration.explicit import ExplicitSolver
+from mbsfmu.integration.explicit import Adams, ClassicalRungeKutta, ExplicitSolver
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.solver import SOLVERS, AdaptiveSolver, Solver

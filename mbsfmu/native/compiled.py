@@ -30,12 +30,11 @@ from mbsfmu.compiling.compiler import (
     kept_library,
 )
 from mbsfmu.compiling.kept import warn_once
-from mbsfmu.integration.implicit import ImplicitSolver
-from mbsfmu.integration.newton import Jacobian
+from mbsfmu.integration.implicit import ImplicitSolver, Jacobian
 from mbsfmu.integration.solver import Solver
 from mbsfmu.native.c_sources import LOOP, QUICK, StepSources, identity_source
-from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
+from mbsfmu.native.model_tables import native_solver
 from mbsfmu.simulation.run_loop import Recording, RunLoop, Runner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.state import fingerprint

@@ -18,8 +18,7 @@ from mbsfmu.formulations.formulation import StepKind
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.modelling.variables import ModelExchangeData
 from mbsfmu.native.derivative_code import changes, derivatives, recorded_standing_change, recorded_variation, variation
-from mbsfmu.native.header import balanced_functions, header_sizes
-from mbsfmu.native.model_tables import ModelTables
+from mbsfmu.native.model_tables import ModelTables, balanced_functions, header_sizes
 from mbsfmu.native.operations import Operations
 from mbsfmu.native.shared import check_arguments, definitions
 from mbsfmu.native.traced_code import declared, program_code, string, strings, traced_code

@@ -10,16 +10,7 @@ from mbsfmu.base import times
 from mbsfmu.equations import kinematics, linear
 from mbsfmu.formulations import double_step, first_order, hdca, penalty_factors, projection
 from mbsfmu.initialization import accelerations, closing_loops, coordinates, initialization
-from mbsfmu.integration import (
-    classical_runge_kutta,
-    error_measure,
-    error_record,
-    error_transport,
-    explicit,
-    implicit,
-    solver,
-    steps_past_stop,
-)
+from mbsfmu.integration import error_measure, error_transport, explicit, implicit, solver
 from mbsfmu.io import signals
 from mbsfmu.model import body
 from mbsfmu.modelling import parameters
@@ -133,7 +124,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SLIGHT": (adaptive, "SLIGHT"),
     "LEAST_TOLERANCE": (adaptive, "LEAST_TOLERANCE"),
     "PIVOT_SHARE": (stages, "PIVOT_SHARE"),
-    "MOST_AHEAD": (steps_past_stop, "MOST_AHEAD"),
+    "MOST_AHEAD": (solver, "MOST_AHEAD"),
     "LARGE_DRIFT": (watches, "LARGE_DRIFT"),
     "LEAST_DRIFT": (watches, "LEAST_DRIFT"),
     "LEAST_SHARE": (watches, "LEAST_SHARE"),
@@ -145,10 +136,10 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "RECENT": (error_transport, "RECENT"),
     "LATE": (error_transport, "LATE"),
     "FARTHEST": (error_transport, "FARTHEST"),
-    "LOOKS": (error_record, "LOOKS"),
-    "MOST_APART": (error_record, "MOST_APART"),
-    "GROWN_ERROR": (error_record, "GROWN"),
-    "NOTICED": (error_record, "NOTICED"),
+    "LOOKS": (error_measure, "LOOKS"),
+    "MOST_APART": (error_measure, "MOST_APART"),
+    "GROWN_ERROR": (error_measure, "GROWN"),
+    "NOTICED": (error_measure, "NOTICED"),
     "SMALL_RANGE": (parameters, "SMALL_RANGE"),
     "SMALL_CHANGE": (error_measure, "SMALL_CHANGE"),
     "VARIES": (parameters, "VARIES"),
@@ -157,8 +148,8 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "MEANINGLESS": (error_measure, "MEANINGLESS"),
     "TOO_FAR": (error_transport, "TOO_FAR"),
     "NOT_KNOWN": (error_measure, "NOT_KNOWN"),
-    "INACCURATE": (classical_runge_kutta, "INACCURATE"),
-    "SAME": (classical_runge_kutta, "SAME"),
+    "INACCURATE": (explicit, "INACCURATE"),
+    "SAME": (explicit, "SAME"),
     "DEGREE": (signals, "DEGREE"),
     "ASTRAY": (projection, "ASTRAY"),
     "SET_OFF": (first_order, "SET_OFF"),

@@ -21,8 +21,7 @@ from mbsfmu.base.times import RESOLVED_STEP, resolution, tolerance
 from mbsfmu.equations.linear import Floats, pivot_columns, pivots
 from mbsfmu.formulations.formulation import StepKind
 from mbsfmu.initialization.initialization import Start, check_limits, check_motion
-from mbsfmu.integration.solver import Inputs, Solver, StepError
-from mbsfmu.integration.steps_past_stop import MOST_AHEAD, looks_ahead
+from mbsfmu.integration.solver import MOST_AHEAD, Inputs, Solver, StepError, looks_ahead
 from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.variable_table import NO_EVENT, readings
 from mbsfmu.stepping.adaptive import NOT_SMOOTH

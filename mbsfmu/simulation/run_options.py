@@ -12,10 +12,8 @@ from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, 
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions, StepKind
-from mbsfmu.integration.implicit import ImplicitSolver
-from mbsfmu.integration.newton import Jacobian
-from mbsfmu.integration.rosenbrock import Rosenbrock
-from mbsfmu.integration.rosenbrock_methods import RODAS5P
+from mbsfmu.integration.implicit import ImplicitSolver, Jacobian
+from mbsfmu.integration.rosenbrock import RODAS5P, Rosenbrock
 from mbsfmu.integration.solver import AdaptiveSolver, Solver
 from mbsfmu.integration.solvers import find_solver, having, of_one_step, solver_texts
 from mbsfmu.rules import Rule, rule_names

@@ -24,8 +24,7 @@ from mbsfmu.base.times import (
 )
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate
-from mbsfmu.integration.solver import Solver, Statistics
-from mbsfmu.integration.steps_past_stop import untouched
+from mbsfmu.integration.solver import Solver, Statistics, untouched
 from mbsfmu.io.checkpoints import Checkpoint, CheckpointFile, RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.trajectory import full_name

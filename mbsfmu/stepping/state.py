@@ -54,7 +54,7 @@ class State:
         Where iterations are limited: by how many times its tolerance the solution of the last step was still off, zero
         where it converged, and the largest until now, shape (2,). Empty elsewhere.
     ahead
-        What is known past the present, as long as nothing is set: see `mbsfmu.integration.steps_past_stop`. Empty but
+        What is known past the present, as long as nothing is set: see `mbsfmu.integration.solver`. Empty but
         for solvers that step past where they are asked to come.
     error, error_history, error_record
         Of runs whose error is estimated: that of (z, ż, z̈, x, ẋ), the rates of earlier steps, and the largest errors

@@ -9,17 +9,14 @@ from typing import Any, Self, Unpack
 from pydantic import model_validator
 
 from mbsfmu.analysis.derivative_steps import DerivativeSteps
-from mbsfmu.analysis.experiments import Measured
 from mbsfmu.analysis.fitting import FitResult
-from mbsfmu.analysis.gradient import Gradient, gradient
+from mbsfmu.analysis.gradient import Gradient, Measure, gradient
 from mbsfmu.analysis.linear_system import LinearSystem
 from mbsfmu.analysis.linearization import FORMULATION, linearize, modal_analysis
-from mbsfmu.analysis.measures import Measure
-from mbsfmu.analysis.modal_analysis import ModalAnalysis
+from mbsfmu.analysis.modal_analysis import ModalAnalysis, RootLocus, root_locus
 from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
 from mbsfmu.analysis.optimization import OptimizationResult, optimize
-from mbsfmu.analysis.residuals import Loss
-from mbsfmu.analysis.root_locus import RootLocus, root_locus
+from mbsfmu.analysis.residuals import Loss, Measured
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.higher_functions import provided

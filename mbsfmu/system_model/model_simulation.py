@@ -11,11 +11,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from mbsfmu.analysis.derivative_steps import DerivativeSteps
-from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
 from mbsfmu.analysis.fitted_machines import ModelMachine, checked_bounds
 from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
 from mbsfmu.analysis.linearization import chosen_places
-from mbsfmu.analysis.residuals import Loss
+from mbsfmu.analysis.residuals import Experiment, Loss, Measured, listed, read_experiment
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin

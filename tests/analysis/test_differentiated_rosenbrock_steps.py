@@ -22,10 +22,9 @@ from mbsfmu import (
     RigidBody,
     SimulationError,
 )
-from mbsfmu.analysis.rosenbrock_step_equations import RosenbrockStepEquations
+from mbsfmu.analysis.step_equations import RosenbrockStepEquations
 from mbsfmu.integration.explicit import CountedRates
-from mbsfmu.integration.rosenbrock import Rosenbrock, _Machine
-from mbsfmu.integration.stage_linearization import Linearization
+from mbsfmu.integration.rosenbrock import Linearization, Rosenbrock, _Machine
 from mbsfmu.native import loop
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.rosenbrock import find_end

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import InputError
-from mbsfmu.analysis.experiments import Experiment, read_experiment
+from mbsfmu.analysis.residuals import Experiment, read_experiment
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality, Variable
 

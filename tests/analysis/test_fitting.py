@@ -14,7 +14,7 @@ from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, mo
 import mbsfmu
 from mbsfmu import InputError, SimulationError
 from mbsfmu.analysis.fitted_machines import ModelMachine, Request
-from mbsfmu.analysis.identifiability import information
+from mbsfmu.analysis.residuals import information
 from mbsfmu.cli.commands import cli
 
 TIMES = np.linspace(0.02, 1.5, 75)

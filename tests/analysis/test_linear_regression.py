@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mbsfmu.analysis.experiments import Experiment
 from mbsfmu.analysis.fitted_machines import FittedMachine, Request, RunSlopes
 from mbsfmu.analysis.fitting import Free, _Residuals, _Search, _Tally, fit
+from mbsfmu.analysis.residuals import Experiment
 from mbsfmu.modelling.variables import Variable
 
 Floats = NDArray[np.float64]

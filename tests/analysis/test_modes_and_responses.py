@@ -16,8 +16,8 @@ import mbsfmu
 from examples.crane import crane
 from mbsfmu import InputError, JointDrive, LinearSignal, LinearSystem
 from mbsfmu.analysis.linear_system import OperatingValue
+from mbsfmu.analysis.modal_analysis import root_locus
 from mbsfmu.analysis.response_plots import frequency_grid, phase_in_degrees
-from mbsfmu.analysis.root_locus import root_locus
 from mbsfmu.models import built_in
 
 _NATURAL = math.sqrt(STIFFNESS / MASS)

@@ -9,10 +9,9 @@ import pytest
 from scipy.signal import lfilter
 
 from mbsfmu import FitSignal
-from mbsfmu.analysis.experiments import Experiment
 from mbsfmu.analysis.fitted_machines import FittedMachine, Request, RunSlopes
 from mbsfmu.analysis.fitting import Free, fit
-from mbsfmu.analysis.residuals import inflations, remarks
+from mbsfmu.analysis.residuals import Experiment, inflations, remarks
 from mbsfmu.modelling.variables import Variable
 
 COUNT, NOISE = 400, 1e-3

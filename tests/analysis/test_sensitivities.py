@@ -16,8 +16,8 @@ import mbsfmu
 from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
 from mbsfmu import CoupledModel, InputError, LeastSquares, SimulationError, SineSignal
 from mbsfmu.analysis.recorded_run import RecordedRun
-from mbsfmu.analysis.run_points import regular
 from mbsfmu.analysis.sensitivities import DifferentiableRun, computed_variables, parameter_places
+from mbsfmu.analysis.state_equations import regular
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.native import many_points
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbsfmu.analysis.measures import Integral
+from mbsfmu.analysis.gradient import Integral
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement, conversion, number_in, with_common_unit
 

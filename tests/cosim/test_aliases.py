@@ -19,7 +19,7 @@ from foreign_fmus import compiler
 
 import mbsfmu
 from mbsfmu import InputError, cosimulate, export_coupled
-from mbsfmu.analysis.fmu_point import continuous_variables
+from mbsfmu.analysis.fmu_linearization import continuous_variables
 from mbsfmu.cli.cosim import command as cosim
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.instantiation import make_instance

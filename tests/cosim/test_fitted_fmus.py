@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from mbsfmu import InputError, fit_fmu
 from mbsfmu.analysis import fmu_fitting
-from mbsfmu.analysis.experiments import Experiment
 from mbsfmu.analysis.fitted_machines import Request
+from mbsfmu.analysis.residuals import Experiment
 from mbsfmu.cli.commands import cli
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.trajectory import Trajectory

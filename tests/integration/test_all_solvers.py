@@ -13,9 +13,9 @@ from scipy.linalg import expm
 from mbsfmu import CoupledModel, SimulationError, SineSignal
 from mbsfmu.formulations.double_step import DoubleStepForm
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.integration import classical_runge_kutta, implicit
+from mbsfmu.integration import explicit, implicit
 from mbsfmu.integration.explicit import CountedRates, StageError
-from mbsfmu.integration.newton import NewtonSolution, solve
+from mbsfmu.integration.implicit import NewtonSolution, solve
 from mbsfmu.integration.rosenbrock import CHOSEN
 from mbsfmu.integration.solvers import solver_names
 from mbsfmu.models import built_in, pendulum
@@ -196,14 +196,14 @@ def test_steps_are_halved_up_to_eight_times(
 
         monkeypatch.setattr(implicit, "solve", solved)
     else:
-        end = classical_runge_kutta._end
+        end = explicit._end
 
         def reached(flow: CountedRates, start: Floats, time: float, step: float) -> tuple[Floats, Floats, Floats]:
             if step > longest:
                 raise StageError("too long")
             return end(flow, start, time, step)
 
-        monkeypatch.setattr(classical_runge_kutta, "_end", reached)
+        monkeypatch.setattr(explicit, "_end", reached)
     if made:
         simulation.step(0.0, 0.2)
         assert simulation.statistics.steps == 2**halvings

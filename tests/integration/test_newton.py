@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from mbsfmu import InputError, SimulationError
 from mbsfmu.formulations import dca_alm
-from mbsfmu.integration.newton import Jacobian, Method, solve
+from mbsfmu.integration.implicit import Jacobian, Method, solve
 from mbsfmu.models import built_in, four_bar, pendulum
 from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.loop import CompiledRunner

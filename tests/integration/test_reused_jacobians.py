@@ -9,7 +9,7 @@ import pytest
 from one_equation import STEP, Scalar
 
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
+from mbsfmu.integration.implicit import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.models import built_in, four_bar
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.iteration import Limits, ReusedJacobian

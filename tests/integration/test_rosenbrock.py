@@ -15,9 +15,7 @@ import mbsfmu
 from mbsfmu import InputError, LinearSignal
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, IterationMatrixForm
 from mbsfmu.integration.explicit import CountedRates
-from mbsfmu.integration.rosenbrock import Rosenbrock, _Machine
-from mbsfmu.integration.rosenbrock_methods import METHODS, RosenbrockMethod
-from mbsfmu.integration.stage_linearization import Linearization
+from mbsfmu.integration.rosenbrock import METHODS, Linearization, Rosenbrock, RosenbrockMethod, _Machine
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import InputError, Trajectory
-from mbsfmu.analysis.experiments import read_experiment
+from mbsfmu.analysis.residuals import read_experiment
 from mbsfmu.cosim.runs.scenario import read_scenario
 from mbsfmu.io.signals import PolynomialSignal, StepSignal, read_signal
 from mbsfmu.modelling.variables import Causality, Variable

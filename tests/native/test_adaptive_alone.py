@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from step_sources import Solve, compiled_steps
 
-from mbsfmu.integration.rosenbrock_methods import MOST_FACTOR, RODAS4
+from mbsfmu.integration.rosenbrock import MOST_FACTOR, RODAS4
 from mbsfmu.native.model_tables import rosenbrock_tables
 from mbsfmu.stepping.adaptive import Attempt, Machine, Motion, Way, make_step
 from mbsfmu.stepping.language import Reals

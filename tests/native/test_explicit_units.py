@@ -14,7 +14,7 @@ from oscillator_in_closed_form import displacement, oscillator
 from rssr import LEAPING, LEAPING_EQUALLY, LEAPING_STEP, rssr
 
 import mbsfmu
-from mbsfmu.integration.classical_runge_kutta import INACCURATE
+from mbsfmu.integration.explicit import INACCURATE
 from mbsfmu.models import slewing_four_bar
 
 

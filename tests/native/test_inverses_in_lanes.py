@@ -10,7 +10,7 @@ from runtime_sources import RUNTIME
 
 from mbsfmu.compiling.compiler import compile_library, has_compiler
 from mbsfmu.native.c_sources import lane_width_source
-from mbsfmu.native.processor import vectors_of_this_machine
+from mbsfmu.native.ensemble_library import vectors_of_this_machine
 from mbsfmu.tracing.workspace import Floats
 
 SIZE = 4

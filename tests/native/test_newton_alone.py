@@ -16,7 +16,7 @@ from runtime_sources import INCLUDES
 
 from mbsfmu import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.integration.newton import Jacobian, Method, solve
+from mbsfmu.integration.implicit import Jacobian, Method, solve
 from mbsfmu.native import shared
 from mbsfmu.native.c_sources import step_files
 from mbsfmu.stepping.iteration import SMALL, STILL, Limits

@@ -15,8 +15,8 @@ from runtime_sources import RUNTIME
 from mbsfmu.compiling.compiler import OPTIMIZATION, compile_library, has_compiler
 from mbsfmu.native import traced_code
 from mbsfmu.native.c_sources import lane_width_source
+from mbsfmu.native.ensemble_library import Vectors, vectors_of_this_machine
 from mbsfmu.native.operations import Operations, operations_header
-from mbsfmu.native.processor import Vectors, vectors_of_this_machine
 from mbsfmu.tracing.solved_equations import solved
 from mbsfmu.tracing.workspace import Floats, TracedFunction, Workspace
 

@@ -17,8 +17,7 @@ from spinning_ball import expected_quaternions, quaternions, spinning
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Planar, RigidBody
 from mbsfmu.base.errors import InputError
-from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ErrorMeasure
-from mbsfmu.integration.error_record import ErrorRecord
+from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ErrorMeasure, ErrorRecord
 from mbsfmu.models import built_in
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation

@@ -80,7 +80,7 @@ static int take_end(Instance *instance, const Way *way, Attempt *attempt) {
 
 typedef char attempt_has_room[ATTEMPT >= sizeof(Attempt) / sizeof(double) ? 1 : -1];
 
-/* The step that goes past where a run was asked to come, as the state keeps it; see mbsfmu/integration/steps_past_stop.py. */
+/* The step that goes past where a run was asked to come, as the state keeps it; see mbsfmu/integration/solver.py. */
 enum { UNTOUCHED, ORIGIN, STARTED_AT, ENDS_AT, STEP_LENGTH, NEXT_STEP, AHEAD_HEAD };
 typedef char ahead_has_room[AHEAD == AHEAD_HEAD + (2 + STAGES) * SIZE ? 1 : -1];
 

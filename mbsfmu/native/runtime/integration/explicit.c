@@ -21,7 +21,7 @@ static int evaluate_stages(
 
 #if SOLVER == RK4
 
-/* The error of a step that was taken, as mbsfmu/integration/classical_runge_kutta.py has it. */
+/* The error of a step that was taken, as mbsfmu/integration/explicit.py has it. */
 static double estimate(State *state, double step, const double *start, const double *end, const double *first, const double *fourth) {
     enum { COUNT = SIZE - INTEGRALS };
     double *const last = state->error_history, *const older = last + COUNT, *const newer = older + COUNT;

@@ -42,7 +42,7 @@ class _Evaluated:
     seconds
         Spent in the interpreter, and not counted yet.
     mapped
-        The function at `CHUNK` points, for the interpreter.
+        The function at so many points, for the interpreter: at `CHUNK`, and at the rest of the last run.
     shapes, elements
         Shapes of results, and rows and columns of elements other than zero.
     library
@@ -51,7 +51,7 @@ class _Evaluated:
 
     def __init__(self, function: TracedFunction) -> None:
         self.seconds = 0.0
-        self.mapped = function.function.map(CHUNK)
+        self.mapped: dict[int, ca.Function] = {}
         self.shapes = [sparsity.shape for sparsity in function.sparsities]
         self.elements = [sparsity.get_triplet() for sparsity in function.sparsities]
         self.library: ctypes.CDLL | None = None
@@ -114,8 +114,10 @@ def _interpret(
     for first in range(0, count, CHUNK):
         part = slice(first, min(first + CHUNK, count))
         size = part.stop - first
-        mapped = known.mapped if size == CHUNK else function.map(size)
-        buffer, call = mapped.buffer()
+        if size not in known.mapped:
+            known.mapped = {each: mapped for each, mapped in known.mapped.items() if each == CHUNK}
+            known.mapped[size] = function.map(size)
+        buffer, call = known.mapped[size].buffer()
         for index, values in enumerate(arguments):
             buffer.set_arg(index, values.reshape(count, -1)[part].data)  # pyright: ignore[reportCallIssue]
         found = [np.empty((size, len(rows))) for rows, _ in known.elements]

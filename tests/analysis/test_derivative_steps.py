@@ -66,9 +66,8 @@ def bounced(times: Any, height: float = HEIGHT) -> Any:
     return np.where(times < touch, height - 0.5 * GRAVITY * times**2, np.where(times < leave, contact, after))
 
 
-@pytest.mark.parametrize("formulation", ["double-step", "dca"])
-def test_default_sensitivities_are_as_exact_as_is_said(formulation: str) -> None:
-    found = oscillator().sensitivities(["sp.stiffness"], ["b.displacement"], stop=STOP, formulation=formulation)
+def test_default_sensitivities_are_as_exact_as_is_said() -> None:
+    found = oscillator().sensitivities(["sp.stiffness"], ["b.displacement"], stop=STOP)
     exact = by_stiffness(found.time)
     error = np.abs(found.derivative("b.displacement", "sp.stiffness") - exact).max() / np.abs(exact).max()
     assert error < 1e-4
@@ -144,23 +143,21 @@ def test_derivatives_of_a_machine_at_rest() -> None:
     assert error < found.errors.largest < 1e-4
 
 
-def log(noise: float = 1e-5) -> dict[str, Any]:
+def log() -> dict[str, Any]:
     """Return the closed form with noise, at times between rows of 1 ms too."""
     times = np.arange(0.0, STOP, 5e-4)
-    return {"time": times, "b.displacement": motion(times).real + noise * np.random.default_rng(1).normal(size=400)}
+    return {"time": times, "b.displacement": motion(times).real + 1e-5 * np.random.default_rng(1).normal(size=400)}
 
 
 FREE = {"sp.stiffness": (1e5, 4e5), "sp.damping": (1.0, 200.0)}
 
 
-@pytest.mark.parametrize(
-    ("given", "noise"), [({}, 1e-5), ({"solver": "rodas5p"}, 1e-5), ({"formulation": "penalty"}, 2e-3)]
-)
-def test_a_fit_by_default_has_the_truth_in_its_interval(given: Any, noise: float) -> None:
-    """Steps of 1 ms are off by 3,400 N/m; those of penalty, of which none are by a tolerance, are shortened."""
-    found = oscillator(1.8e5, 30.0).fit(log(noise), FREE, **given)
+@pytest.mark.parametrize("given", [{}, {"solver": "rodas5p"}])
+def test_a_fit_by_default_has_the_truth_in_its_interval(given: Any) -> None:
+    """Steps of 1 ms are off by 3,400 N/m."""
+    found = oscillator(1.8e5, 30.0).fit(log(), FREE, **given)
     assert np.all((found.lower < [STIFFNESS, DAMPING]) & (found.upper > [STIFFNESS, DAMPING]))
-    assert found.upper[0] - found.lower[0] < 2e6 * noise
+    assert found.upper[0] - found.lower[0] < 20.0
     assert np.all(np.abs(found.step_errors.shifts) < 0.3 * found.deviations)
     assert found.step_errors.intervals is not None
     assert found.step_errors.intervals < 0.02

@@ -89,22 +89,6 @@ static FLAT void substitute(int n, const double *factors, const int *pivots, dou
     }
 }
 
-/* Solve the transposed system with the same factors; b becomes the solution. */
-static FLAT void substitute_transposed(int n, const double *factors, const int *pivots, double *b) {
-    for (int j = 0; j < n; j++) {
-        for (int i = 0; i < j; i++) b[j] -= factors[i + n * j] * b[i];
-        b[j] /= factors[j + n * j];
-    }
-    for (int j = n - 1; j >= 0; j--) {
-        for (int i = j + 1; i < n; i++) b[j] -= factors[i + n * j] * b[i];
-    }
-    for (int k = n - 1; k >= 0; k--) {
-        const double kept = b[k];
-        b[k] = b[pivots[k]];
-        b[pivots[k]] = kept;
-    }
-}
-
 /* Solve for several right sides, side by side; NaN where a pivot is zero. `room` is for factors, as many as the matrix has
  * elements. */
 static FLAT void solve_linear(

@@ -390,5 +390,5 @@ def test_threads_change_nothing() -> None:
 def test_what_adaptive_ensembles_do_not_have_is_refused() -> None:
     with pytest.raises(InputError, match="errors has no effect with the solver 'rodas5p'"):
         oscillator().ensemble({"slider.mass": [1.0, 2.0]}, errors=True, **ACCURATE)
-    with pytest.raises(InputError, match=r"the solver 'trapezoidal' or 'rodas4' or 'rodas5p' or 'rosenbrock' only"):
+    with pytest.raises(InputError, match=r"of the solvers trapezoidal, rodas4, rodas5p, rosenbrock, and not of 'rk45'"):
         oscillator().ensemble({"slider.mass": [1.0, 2.0]}, solver="rk45")

@@ -40,33 +40,25 @@ def test_advised_formulations_and_solvers_go_with_what_stays(formulation: str, s
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-@pytest.mark.parametrize("solver", ["trapezoidal", "rodas5p", "rk45"])
+@pytest.mark.parametrize("solver", ["trapezoidal", "rodas5p", "rk45", "bdf2"])
 def test_derivatives_advise_what_they_take(formulation: str, solver: str) -> None:
+    """To leave out the formulation, or to name another solver: what stays is taken then."""
     model = mbsfmu.models.pendulum(1)
 
     def refused(**chosen: str) -> str:
         return refusal(lambda: model.differentiated_steps("sensitivities", chosen))
 
     sentence = refused(formulation=formulation, solver=solver)
-    if solver == "rk45" or formulation == "dca-alm":
-        assert sentence
-    elif formulation != "penalty" or solver == "trapezoidal":
+    if formulation != "double-step":
+        assert sentence.endswith(f"leave out the formulation '{formulation}'")
+        sentence = refused(solver=solver)
+    if solver in ("trapezoidal", "rodas5p"):
         assert not sentence
-    if solver != "rk45" and formulation != "dca-alm":
-        for what, names in advised(sentence).items():
-            for name in names:
-                assert not refused(**{"formulation": formulation, "solver": solver, what: name}), (
-                    f"{sentence} -> {name}"
-                )
-
-
-def test_penalty_is_differentiated_by_the_trapezoidal_rule_alone() -> None:
-    """Whichever other solver is named."""
-    model = mbsfmu.models.pendulum(1)
-    for solver in ("rodas5p", "rk45", "bdf2"):
-        chosen = {"formulation": "penalty", "solver": solver}
-        sentence = refusal(lambda: model.differentiated_steps("sensitivities", chosen))  # noqa: B023
-        assert f"by the solver trapezoidal, and not by '{solver}'" in sentence
+        return
+    assert f"and not of '{solver}'" in sentence
+    for name in ("trapezoidal", "rodas4", "rodas5p"):
+        assert name in sentence
+        assert not refused(solver=name)
 
 
 def test_noise_of_small_steps_is_not_to_be_met_by_smaller_ones(caplog: pytest.LogCaptureFixture) -> None:

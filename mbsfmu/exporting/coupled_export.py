@@ -46,7 +46,7 @@ from mbsfmu.cosim.coupling.sweeps import Explicit, names_of
 from mbsfmu.cosim.fmus.archive import read_fmu
 from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
-from mbsfmu.cosim.fmus.variable_descriptions import typed_value
+from mbsfmu.cosim.fmus.variable_descriptions import check_integer, typed_value
 from mbsfmu.cosim.runs import preparation
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
@@ -558,7 +558,10 @@ class _Coupled:
     def _typed(self, end: tuple[str, str], value: Any) -> Any:
         """Return a value as a variable of a component asks for it."""
         instance = self._instances[end[0]]
-        return typed_value(instance.element(end[1]).described, value, instance.units[end[1]])
+        described = instance.element(end[1]).described
+        typed = typed_value(described, value, instance.units[end[1]])
+        check_integer(".".join(end), described, typed)
+        return typed
 
     def _variable(self, name: str, end: tuple[str, str]) -> Variable:
         """Return a variable of the FMU for one of a component; whole numbers and truth values are numbers too."""

@@ -226,3 +226,17 @@ def test_integers_beyond_their_type_are_refused(kind: str, allowed: tuple[Any, .
     for number in refused:
         with pytest.raises(InputError, match=said):
             accepted_value("unit.n", described, variable, number)
+
+
+def test_enumerations_are_as_wide_as_their_items() -> None:
+    """FMI 2.0 has 32 bits for them, FMI 3.0 has 64."""
+    variable = Variable("n", Causality.PARAMETER, unit="")
+
+    def enumeration(largest: int) -> Any:
+        items = [SimpleNamespace(name="least", value="1"), SimpleNamespace(name="most", value=str(largest))]
+        return SimpleNamespace(type="Enumeration", declaredType=SimpleNamespace(items=items))
+
+    with pytest.raises(InputError, match=r"has numbers from -2147483648 to 2147483647"):
+        accepted_value("unit.n", enumeration(2), variable, 2**31)
+    assert accepted_value("unit.n", enumeration(2**40), variable, "most") == 2**40
+    assert accepted_value("unit.n", enumeration(2**40), variable, 2**31) == 2**31

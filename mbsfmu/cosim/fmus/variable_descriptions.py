@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import product
@@ -304,23 +304,52 @@ def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | 
         if item.name == value:
             return int(item.value)
     if isinstance(value, int) or str(value).lstrip("+-").isdecimal():
-        return _within_type(described, int(value))  # not by a float, which has 53 bits
+        return int(value)  # not by a float, which has 53 bits
     if float(value) != int(float(value)):
         raise ValueError(value)
-    return _within_type(described, int(float(value)))
+    return int(float(value))
 
 
-def _within_type(described: Any, number: int) -> int:
-    limits = np.iinfo("int32" if described.type in ("Integer", "Enumeration") else described.type.lower())
-    if not limits.min <= number <= limits.max:
+def check_integer(called: str, described: Any, value: Any, arrays: Sequence[Any] = ()) -> None:
+    """Check an integer against its type; one that sizes arrays must leave them an element. Others are left alone.
+
+    An enumeration has 32 bits, as FMI 2.0 has them, unless one of its items needs the 64 of FMI 3.0.
+
+    Parameters
+    ----------
+    called
+        What messages call the variable.
+    described, value
+        The variable as FMPy reads it, and a value as `typed_value` returns it.
+    arrays
+        The arrays whose sizes refer to it.
+
+    Raises
+    ------
+    InputError
+        When the type has no such number, or it is no size.
+    """
+    kind = kind_of(described)
+    if kind not in ("Integer", "Enumeration"):
+        return
+    if arrays and value < 1:
+        raise InputError(f"{called} = {value} is refused: it is a size of {arrays[0].name} and must be at least 1")
+    type_of_number = described.type.lower()
+    if described.type in ("Integer", "Enumeration"):
+        items = described.declaredType.items if described.declaredType else None
+        wide = any(abs(int(item.value)) > np.iinfo("int32").max for item in items or ())
+        type_of_number = "int64" if wide else "int32"
+    limits = np.iinfo(type_of_number)
+    if not limits.min <= value <= limits.max:
         raise InputError(
-            f"{number} is refused: its type, {described.type}, has numbers from {limits.min} to {limits.max}"
+            f"{called}: {value} is refused: its type, {described.type}, has numbers from {limits.min} to {limits.max}"
         )
-    return number
 
 
-def accepted_value(called: str, described: Any, variable: Variable, value: Any) -> float | int | bool | str | bytes:
-    """Return a value as the type of a variable asks for it, as `typed_value`, within its bounds.
+def accepted_value(
+    called: str, described: Any, variable: Variable, value: Any, arrays: Sequence[Any] = ()
+) -> float | int | bool | str | bytes:
+    """Return a value as the type of a variable asks for it, as `typed_value`, within its bounds and those of its type.
 
     Parameters
     ----------
@@ -330,6 +359,8 @@ def accepted_value(called: str, described: Any, variable: Variable, value: Any) 
         The variable as FMPy reads it, and as `described_variable` has it or an element of it.
     value
         A value, possibly as text.
+    arrays
+        The arrays whose sizes refer to the variable.
 
     Raises
     ------
@@ -342,6 +373,7 @@ def accepted_value(called: str, described: Any, variable: Variable, value: Any) 
         raise InputError(f"{called}: {error}") from None
     except (ValueError, TypeError):
         raise InputError(f"{called} is {value!r}; it must be {ALLOWED[kind_of(described)]}") from None
+    check_integer(called, described, typed, arrays)
     refused = "" if isinstance(typed, (str, bytes)) else out_of_range(called, variable, typed)
     if refused:
         raise InputError(refused)
@@ -386,10 +418,8 @@ def structural_values(called: str, description: Any, values: Mapping[str, Any]) 
     result = {}
     for reference, (name, value) in given.items():
         described = structural[name]
-        typed = accepted_value(
-            f"{called}.{name}", described, described_variable(ArrayElement(name, described), units[name]), value
-        )
-        _check_range(f"{called}.{name}", described, typed, arrays.get(reference, []))
+        variable = described_variable(ArrayElement(name, described), units[name])
+        typed = accepted_value(f"{called}.{name}", described, variable, value, arrays.get(reference, ()))
         if not is_start(described, typed, units[name]):
             result[name] = typed
     changed = described_with(description, result)
@@ -400,19 +430,6 @@ def structural_values(called: str, description: Any, values: Mapping[str, Any]) 
                 f"{called} is refused with {words}: {array.name} has {size} elements; at most {MOST_ELEMENTS} are taken"
             )
     return result
-
-
-def _check_range(called: str, described: Any, value: Any, arrays: list[Any]) -> None:
-    """Check an integer against its type; one that arrays refer to must leave them an element."""
-    if kind_of(described) not in ("Integer", "Enumeration"):
-        return
-    if arrays and value < 1:
-        raise InputError(f"{called} = {value} is refused: it is a size of {arrays[0].name} and must be at least 1")
-    allowed = np.iinfo("int64" if described.type == "Enumeration" else described.type.lower())
-    if not int(allowed.min) <= value <= int(allowed.max):
-        raise InputError(
-            f"{called} = {value} is refused: it must be between {allowed.min} and {allowed.max}, as {described.type} is"
-        )
 
 
 def described_with(description: Any, values: Mapping[str, Any]) -> Any:

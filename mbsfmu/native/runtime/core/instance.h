@@ -238,12 +238,10 @@ static inline int fail_because(Instance *instance, const char *format, ...) {
     va_list arguments;
     memcpy(reason, instance->reason, sizeof reason);
     va_start(arguments, format);
-    const int length = vsnprintf(instance->reason, sizeof instance->reason - 302, format, arguments);
+    vsnprintf(instance->reason, sizeof instance->reason, format, arguments);
     va_end(arguments);
-    if (*reason && length >= 0) {
-        char *const end = instance->reason + strlen(instance->reason);
-        snprintf(end, 303, ": %.300s", reason);
-    }
+    const size_t said = strlen(instance->reason);
+    if (*reason) snprintf(instance->reason + said, sizeof instance->reason - said, ": %s", reason);
     return 0;
 }
 

@@ -9,20 +9,19 @@
 
 typedef const int *(*KernelCall)(double *work, const int *call, int count, int begin, int end);
 
-/* Make the repetitions from `begin` to before `end` of a stretch; return where the next one begins in the table. */
-static inline const int *run_stretch(double *work, const int *stretch, int begin, int end, KernelCall call) {
-    const int calls = stretch[0], count = stretch[1];
-    const int *next = stretch + 2;
-    if (calls == 1) return call(work, next, count, begin, end);
-    for (int repetition = begin; repetition < end; repetition++) {
-        next = stretch + 2;
-        for (int k = 0; k < calls; k++) next = call(work, next, count, repetition, repetition + 1);
-    }
-    return next;
-}
-
 static inline void run_table(double *work, const int *table, KernelCall call) {
-    while (*table) table = run_stretch(work, table, 0, table[1], call);
+    while (*table) {
+        const int calls = table[0], count = table[1];
+        const int *const first = table + 2;
+        if (calls == 1) {
+            table = call(work, first, count, 0, count);
+            continue;
+        }
+        for (int repetition = 0; repetition < count; repetition++) {
+            table = first;
+            for (int k = 0; k < calls; k++) table = call(work, table, count, repetition, repetition + 1);
+        }
+    }
 }
 
 /* Results are copied by the same form of table: places that are repeated in turn, and how often; the places, and by how

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.formatted_quantity import number, quantity
 from mbsfmu.equilibrium.small_motions import GROWING
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.model_data import circuits_of
-from mbsfmu.view.pages.blocks import number, quantity
 
 if TYPE_CHECKING:
     from mbsfmu.view.plots.plot import Plot

@@ -19,13 +19,22 @@ from mbsfmu.cli.options import (
     live_option,
     model_or_fmus,
     options_of,
-    output_file,
     parts_option,
-    refuse_same_files,
     report_option,
     words,
 )
-from mbsfmu.cli.output import log_to_stderr, print_table, progress_bar, say, shown, to_the_end, warn, write_json
+from mbsfmu.cli.output import (
+    log_to_stderr,
+    output_file,
+    print_table,
+    progress_bar,
+    refuse_same_files,
+    say,
+    shown,
+    to_the_end,
+    warn,
+    write_json,
+)
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
 from mbsfmu.comparison.comparison import ComparisonOptions
 from mbsfmu.comparison.cost import remedy

@@ -11,19 +11,17 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.commands import SectionedCommand, checkpoint_option, common_options
 from mbsfmu.cli.export import rates_of
-from mbsfmu.cli.options import (
-    FORMATS,
-    Reporter,
-    assignment,
-    options_of,
+from mbsfmu.cli.options import FORMATS, Reporter, assignment, options_of, parts_option, report_option, table_file, words
+from mbsfmu.cli.output import (
+    log_to_stderr,
     output_file,
-    parts_option,
+    print_table,
+    progress_bar,
     refuse_same_files,
-    report_option,
-    table_file,
-    words,
+    report_kept_rows,
+    shown,
+    write_json,
 )
-from mbsfmu.cli.output import log_to_stderr, print_table, progress_bar, report_kept_rows, shown, write_json
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling.sweeps import AITKEN
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions

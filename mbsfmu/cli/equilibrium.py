@@ -8,8 +8,17 @@ import click
 
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.options import assignment, model_argument, output_file, refuse_same_files
-from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
+from mbsfmu.cli.options import assignment, model_argument
+from mbsfmu.cli.output import (
+    at_work,
+    log_to_stderr,
+    output_file,
+    print_table,
+    refuse_same_files,
+    say,
+    shown,
+    write_json,
+)
 from mbsfmu.equilibrium.model_equilibrium import Equilibrium
 from mbsfmu.system_model.coupled_model import CoupledModel
 

@@ -22,11 +22,18 @@ from mbsfmu.cli.options import (
     is_fmu,
     model_argument,
     options_of,
-    output_file,
-    refuse_same_files,
     report_option,
 )
-from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
+from mbsfmu.cli.output import (
+    at_work,
+    log_to_stderr,
+    output_file,
+    print_table,
+    refuse_same_files,
+    say,
+    shown,
+    write_json,
+)
 from mbsfmu.simulation.run_options import RunOptions
 
 

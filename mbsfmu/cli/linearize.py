@@ -14,18 +14,17 @@ from mbsfmu.analysis.modal_analysis import ModalAnalysis, RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import complete_variables, find_model
-from mbsfmu.cli.options import (
-    Reporter,
-    assigned,
-    assignment,
-    is_fmu,
-    model_argument,
+from mbsfmu.cli.options import Reporter, assigned, assignment, is_fmu, model_argument, report_option, values_option
+from mbsfmu.cli.output import (
+    at_work,
+    log_to_stderr,
     output_file,
+    print_table,
     refuse_same_files,
-    report_option,
-    values_option,
+    say,
+    shown,
+    write_json,
 )
-from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
 from mbsfmu.studies.points import parse_values
 from mbsfmu.system_model.coupled_model import CoupledModel
 

@@ -9,16 +9,17 @@ import click
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import complete_variables, find_model
-from mbsfmu.cli.options import (
-    DIFFERENTIATED,
-    bounds_of,
-    model_argument,
-    options_of,
+from mbsfmu.cli.options import DIFFERENTIATED, bounds_of, model_argument, options_of, stop_time
+from mbsfmu.cli.output import (
+    at_work,
+    log_to_stderr,
     output_file,
+    print_table,
     refuse_same_files,
-    stop_time,
+    say,
+    shown,
+    write_json,
 )
-from mbsfmu.cli.output import at_work, log_to_stderr, print_table, say, shown, write_json
 from mbsfmu.simulation.run_options import RunOptions
 
 

@@ -17,7 +17,7 @@ from mbsfmu.base.options import ListOption, Number, Options, StringOption, Switc
 from mbsfmu.base.repeated_warnings import KeptWarnings
 from mbsfmu.base.times import check_stop
 from mbsfmu.cli.found_models import complete_models, complete_variables, complete_words, find_model
-from mbsfmu.cli.output import report_kept_rows, to_the_end
+from mbsfmu.cli.output import check_place, output_file, report_kept_rows, to_the_end
 from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.io.part_files import load_parts
@@ -111,20 +111,6 @@ def bounds_of(given: Iterable[str], option: str) -> dict[str, Bounds]:
     return found
 
 
-def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Return the check of an output file: suffix and folder."""
-
-    def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-        if value is None:
-            return None
-        if Path(value).suffix.lower() not in suffixes:
-            raise click.BadParameter(f"{value} is refused: its name must end in {' or '.join(suffixes)}")
-        _check_place(value)
-        return value
-
-    return check
-
-
 FORMATS = f"one of {', '.join(suffixes())}, or a format of --parts"
 """Suffixes of table files, for help texts."""
 
@@ -135,17 +121,10 @@ def table_file(what: str) -> Callable[[click.Context, click.Parameter, str | Non
     def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
         if value is not None:
             format_of(value, what)
-            _check_place(value)
+            check_place(value)
         return value
 
     return check
-
-
-def _check_place(file: str) -> None:
-    if not Path(file).absolute().parent.is_dir():
-        raise click.BadParameter(f"the folder of {file} is not there")
-    if Path(file).is_dir():
-        raise click.BadParameter(f"{file} is a folder")
 
 
 def stop_time(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
@@ -162,23 +141,6 @@ def option_of(function: Callable[..., Any], flag: str, help: str, **settings: An
     if isinstance(given, tuple):
         given = ",".join(each if isinstance(each, str) else f"{each:g}" for each in given)
     return click.option(flag, default=given, show_default=True, help=help, **settings)
-
-
-def refuse_same_files(*files: str | None, inputs: Iterable[str] = ()) -> None:
-    """Refuse two results in one file, and a result that would overwrite an input.
-
-    Raises
-    ------
-    InputError
-        When two of the paths mean one file.
-    """
-    taken = {Path(each).resolve() for each in inputs}
-    for file in files:
-        if file is None:
-            continue
-        if Path(file).resolve() in taken:
-            raise InputError(f"{file} is named twice; a result needs a file of its own")
-        taken.add(Path(file).resolve())
 
 
 def parts_option(command: Command) -> Command:

@@ -1,4 +1,4 @@
-"""Output of commands: lines and tables on stdout, log and progress on stderr, results as JSON."""
+"""Output of commands: lines and tables on stdout, log and progress on stderr, results as JSON, places of files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import WriteError, complete_file
 from mbsfmu.base.identity import plain
 
@@ -96,6 +98,45 @@ def to_the_end() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if waiting:
         raise KeyboardInterrupt
+
+
+def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Return the check of an output file: suffix and folder."""
+
+    def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if Path(value).suffix.lower() not in suffixes:
+            raise click.BadParameter(f"{value} is refused: its name must end in {' or '.join(suffixes)}")
+        check_place(value)
+        return value
+
+    return check
+
+
+def check_place(file: str) -> None:
+    """Check the place of an output file: a folder that exists, and no folder itself."""
+    if not Path(file).absolute().parent.is_dir():
+        raise click.BadParameter(f"the folder of {file} is not there")
+    if Path(file).is_dir():
+        raise click.BadParameter(f"{file} is a folder")
+
+
+def refuse_same_files(*files: str | None, inputs: Iterable[str] = ()) -> None:
+    """Refuse two results in one file, and a result that would overwrite an input.
+
+    Raises
+    ------
+    InputError
+        When two of the paths mean one file.
+    """
+    taken = {Path(each).resolve() for each in inputs}
+    for file in files:
+        if file is None:
+            continue
+        if Path(file).resolve() in taken:
+            raise InputError(f"{file} is named twice; a result needs a file of its own")
+        taken.add(Path(file).resolve())
 
 
 def write_json(path: str | None, data: Mapping[str, Any]) -> None:

@@ -8,17 +8,8 @@ import click
 
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.options import (
-    OF_FMUS,
-    assigned,
-    model_argument,
-    options_of,
-    output_file,
-    refuse_same_files,
-    typed,
-    values_option,
-)
-from mbsfmu.cli.output import at_work, log_to_stderr, say
+from mbsfmu.cli.options import OF_FMUS, assigned, model_argument, options_of, typed, values_option
+from mbsfmu.cli.output import at_work, log_to_stderr, output_file, refuse_same_files, say
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.view.play.play_page import play
 

@@ -7,8 +7,8 @@ import json
 import click
 
 from mbsfmu.cli.commands import SectionedCommand, common_options
-from mbsfmu.cli.options import output_file, parts_option, refuse_same_files
-from mbsfmu.cli.output import say, write_json
+from mbsfmu.cli.options import parts_option
+from mbsfmu.cli.output import output_file, refuse_same_files, say, write_json
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.model_file_schema import model_schema
 

@@ -17,13 +17,21 @@ from mbsfmu.cli.options import (
     live_option,
     model_argument,
     options_of,
-    output_file,
-    refuse_same_files,
     set_values,
     stop_time,
     values_option,
 )
-from mbsfmu.cli.output import at_work, log_to_stderr, print_table, progress_bar, say, shown, write_json
+from mbsfmu.cli.output import (
+    at_work,
+    log_to_stderr,
+    output_file,
+    print_table,
+    progress_bar,
+    refuse_same_files,
+    say,
+    shown,
+    write_json,
+)
 from mbsfmu.cosim.runs.load_fmus import is_source
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.system_model.coupled_model import CoupledModel

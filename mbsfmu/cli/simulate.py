@@ -17,16 +17,23 @@ from mbsfmu.cli.options import (
     live_option,
     model_argument,
     options_of,
-    output_file,
     recorded,
-    refuse_same_files,
     report_option,
     set_values,
     stop_time,
     table_file,
     values_option,
 )
-from mbsfmu.cli.output import at_work, log_to_stderr, print_table, progress_bar, shown, write_json
+from mbsfmu.cli.output import (
+    at_work,
+    log_to_stderr,
+    output_file,
+    print_table,
+    progress_bar,
+    refuse_same_files,
+    shown,
+    write_json,
+)
 from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.simulation.run_options import RunOptions
 

@@ -21,14 +21,12 @@ from mbsfmu.cli.options import (
     model_or_fmus,
     numbers,
     options_of,
-    output_file,
     parts_option,
-    refuse_same_files,
     report_option,
     table_file,
     words,
 )
-from mbsfmu.cli.output import log_to_stderr, print_table, progress_bar, say, write_json
+from mbsfmu.cli.output import log_to_stderr, output_file, print_table, progress_bar, refuse_same_files, say, write_json
 from mbsfmu.io.signals import read_signal
 from mbsfmu.studies import SobolIndices, StudyResult, sweep
 from mbsfmu.studies.points import METHODS, Distribution, draw, parse_values, read_samples

@@ -10,8 +10,7 @@ import click
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.commands import SectionedCommand, common_options
-from mbsfmu.cli.options import output_file, refuse_same_files
-from mbsfmu.cli.output import say, write_json
+from mbsfmu.cli.output import output_file, refuse_same_files, say, write_json
 from mbsfmu.fmu.validation import Finding, Severity, validate
 
 _TOLERANCE = 1e-6

@@ -26,6 +26,11 @@ from mbsfmu.modelling.variables import (
     identifier,
 )
 
+UNIT_FILE = "unit.json"
+"""Resource of a Python FMU that says what its simulation is made from."""
+FILES = "parts"
+"""Folder in the resources of the files that the unit's factory asks for."""
+
 
 class FmuSimulation(Protocol):
     """A simulation seen from outside; `mbsfmu.simulation.simulation.Simulation` is one."""

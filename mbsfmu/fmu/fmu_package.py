@@ -25,8 +25,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import CARRIED, complete_file
 from mbsfmu.base.identity import content_key
-from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, FmuSimulation, describe
-from mbsfmu.fmu.slave import FILES, UNIT_FILE
+from mbsfmu.fmu.description import FILES, UNIT_FILE, Capabilities, Described, FmuDescription, FmuSimulation, describe
 from mbsfmu.fmu.standards import STANDARDS, Standard
 from mbsfmu.modelling.variables import Naming
 

@@ -19,13 +19,10 @@ from pythonfmu.variables import Real
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import opened, sealed
 from mbsfmu.base.times import OVERSHOOT, check_experiment
-from mbsfmu.fmu.description import LOG_CATEGORIES, FmuSimulation
+from mbsfmu.fmu.description import FILES, LOG_CATEGORIES, UNIT_FILE, FmuSimulation
 from mbsfmu.modelling import Data
 from mbsfmu.modelling.variables import Causality, Variability
 
-UNIT_FILE = "unit.json"
-FILES = "parts"
-"""Folder in the resources of the files that the unit's factory asks for."""
 FAILURES = (InputError, SimulationError, ValueError, ArithmeticError)
 """What ends a call with a reason for its caller."""
 REFERENCES = 2**32

@@ -68,7 +68,20 @@ def test_data_are_made_without_a_compiler_or_symbols() -> None:
 
 def test_a_compiled_run_needs_no_scipy() -> None:
     run = "import mbsfmu\nmbsfmu.models.four_bar().simulation().run(0.1)"
-    assert loaded_by(run).isdisjoint({"scipy", "fmpy", "lxml", "matplotlib", "rich", "pyarrow"})
+    assert loaded_by(run).isdisjoint({"scipy", "fmpy", "lxml", "matplotlib", "rich", "pyarrow", "jinja2", "pythonfmu"})
+
+
+@pytest.mark.parametrize(
+    ("name", "without"),
+    [
+        ("validate", {"casadi", "mbsfmu.models", "mbsfmu.simulation.simulation", "pythonfmu", "jinja2"}),
+        ("simulate", {"pythonfmu", "fmpy", "jinja2", "matplotlib"}),
+        ("cosim", {"pythonfmu", "jinja2", "matplotlib"}),
+        ("linearize", {"pythonfmu", "matplotlib"}),
+    ],
+)
+def test_commands_load_what_they_need(name: str, without: set[str]) -> None:
+    assert loaded_by(f"import mbsfmu.cli.{name}").isdisjoint(without)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

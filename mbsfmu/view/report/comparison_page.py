@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, floor, log10
 
+from mbsfmu.base.formatted_quantity import NOTHING, number, percent, quantity, step_length
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.comparison.reference_run import CoupledReference
 from mbsfmu.view.pages.blocks import (
-    NOTHING,
     Cell,
     answer,
     beside,
@@ -16,13 +16,9 @@ from mbsfmu.view.pages.blocks import (
     download,
     heading,
     key_value_table,
-    number,
     paragraph,
-    percent,
-    quantity,
     section,
     stack,
-    step_length,
     table,
     unfolded,
 )

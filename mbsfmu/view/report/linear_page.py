@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.formatted_quantity import number, percent, quantity
 from mbsfmu.modelling import DataError
 from mbsfmu.view.pages.blocks import (
     Cell,
@@ -18,10 +19,7 @@ from mbsfmu.view.pages.blocks import (
     beside,
     download,
     heading,
-    number,
     paragraph,
-    percent,
-    quantity,
     section,
     stack,
     table,

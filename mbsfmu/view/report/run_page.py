@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.formatted_quantity import number, percent, quantity, step_length
 from mbsfmu.cosim.runs.master import NO_ERROR_ESTIMATE
 from mbsfmu.cosim.runs.run_recorder import LARGE_RESIDUAL, CosimulationResult
 from mbsfmu.integration.error_measure import NOT_ESTIMATED
@@ -21,13 +22,9 @@ from mbsfmu.view.pages.blocks import (
     download,
     heading,
     key_value_table,
-    number,
     paragraph,
-    percent,
-    quantity,
     section,
     stack,
-    step_length,
     table,
 )
 from mbsfmu.view.pages.page import HtmlElement

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mbsfmu.analysis.fitting import FitResult
 from mbsfmu.analysis.residuals import FitSignal
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.formatted_quantity import number, percent, quantity, step_length
 from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.blocks import (
     Cell,
@@ -22,13 +23,9 @@ from mbsfmu.view.pages.blocks import (
     csv_text,
     download,
     heading,
-    number,
     paragraph,
-    percent,
-    quantity,
     section,
     stack,
-    step_length,
     table,
     unfolded,
 )

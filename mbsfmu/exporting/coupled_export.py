@@ -72,9 +72,7 @@ ALGORITHMS = ("jacobi", "gauss-seidel")
 EXTRAPOLATIONS = tuple(each for each in Extrapolation if each is not Extrapolation.DERIVATIVES)
 """What FMUs of coupled FMUs have."""
 _RUNTIME = Path(__file__).parent / "coupled_runtime"
-_LAYER = (
-    "component.h", "unit.h", "visibility.h", "prefix.h", "experiment.h", "times.h", "extrema.h", "saved_head.h"
-)  # fmt: skip
+_LAYER = ("component.h", "unit.h", "visibility.h", "prefix.h", "host_checks.h", "times.h", "extrema.h")
 _MAINS = {"coupled_system.c": "-O2", "coupled_fmu.c": "-O1"}
 _EQUAL_STEPS = ("tolerance", "absolute_tolerance", "smallest_step", "largest_step", "iteration_tolerance")
 _REFUSED = (*_EQUAL_STEPS, "maximum_iterations", "relaxation", "jacobian", "threads", "model_exchange", *OF_COURSES)

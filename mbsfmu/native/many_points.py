@@ -30,7 +30,7 @@ _PATIENCE = 0.15, 1e-4
 operations: as long as the compiler takes, so that neither a single run nor many of them take more than twice what they
 might."""
 _FILE, _LEVEL = "points.c", "-O1"  # there are no loops to optimize
-_INCLUDED = ("generated.h", "extrema.h", "loop_solver.h", "linear.c", "visibility.h", "prefix.h")
+_INCLUDED = ("generated.h", "extrema.h", "linear.c", "visibility.h", "prefix.h")
 _CONSTANTS = ("LOOP_SMALL", "LOOP_ROUND_OFF", "LOOP_TRIALS")
 
 

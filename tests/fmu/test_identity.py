@@ -70,7 +70,7 @@ def test_guid_changes_with_the_runtime(tmp_path: Path, monkeypatch: pytest.Monke
     before = native_guid(tmp_path, model)
     runtime = tmp_path / "runtime"
     shutil.copytree(native_sources._RUNTIME, runtime)
-    steps = runtime / "integration" / "equal_steps.c"
+    steps = runtime / "core" / "steps.c"
     steps.write_text(steps.read_text().replace("halvings == HALVINGS", "halvings >= HALVINGS"))
     monkeypatch.setattr(native_sources, "_RUNTIME", runtime)
     assert native_guid(tmp_path, model) != before

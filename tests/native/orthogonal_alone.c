@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define FLAT inline
+#define ROOM(size) ((size) > 0 ? (size) : 1)
 static inline double larger(double a, double b) { return a > b ? a : b; }
 #include "scratch.h"
 #include "linear.c"

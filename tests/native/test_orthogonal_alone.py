@@ -22,6 +22,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The C of units."""
     made = tmp_path_factory.mktemp("orthogonal") / "orthogonal.so"
     sizes = ["COORDINATES", "CONSTRAINTS", "ALL_CONSTRAINTS", "REACTIONS", "RANK", "PLAY", "OWN_MOTION", "CHANGES"]
+    sizes += ["MOST_COORDINATES", "MOST_CONSTRAINTS"]
     sizes += ["SOLVER", "IMPLICIT", "ITERATION_MATRIX", "GRADIENTS", "CLOSES_LOOPS"]
     defined = [f"-DAS_LONG={AS_LONG}", f"-DNEGLIGIBLE={NEGLIGIBLE}", *(f"-D{name}=1" for name in sizes)]
     defined += ["-Dinline=__attribute__((unused))", "-DMOST(a,b)=((a)>(b)?(a):(b))"]

@@ -54,7 +54,7 @@ def test_order_of_rk45_is_that_of_scipy() -> None:
 
 def test_c_compares_with_no_number_of_its_own() -> None:
     """But where Python leaves it to SciPy or NumPy, whose limits depend on the matrix or the interval."""
-    theirs = {("reactions.c", "1e-12"), ("saddle.c", "1e-15")}
+    theirs = {("readings.c", "1e-12"), ("saddle.c", "1e-15")}
     code = {file: re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL) for file, text in RUNTIME.items()}
     found = {(file, text) for file in code for text in re.findall(r"\b\d[\d.]*e[-+]?\d+", code[file])}
     assert found == theirs

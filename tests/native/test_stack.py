@@ -11,9 +11,10 @@ import pytest
 from runtime_sources import RUNTIME
 
 SIZES = {
+    "MOST_COORDINATES": 400, "MOST_CONSTRAINTS": 600,
     "COORDINATES": 400, "CONSTRAINTS": 600, "ALL_CONSTRAINTS": 600, "RANK": 399, "PLAY": 201, "REACTIONS": 3000,
     "OWN_MOTION": 0, "CHANGES": 0, "ABSOLUTE": 0, "LEAVES_OUT": 1, "CLOSES_LOOPS": 0,
-    "SOLVER": 1, "IMPLICIT": 1, "ITERATION_MATRIX": 1000000, "GRADIENTS": 0,
+    "SOLVER": 1, "IMPLICIT": 1, "ITERATION_MATRIX": 1000000, "GRADIENTS": 0, "RECOMPUTES_REACTIONS": 0,
 }  # fmt: skip
 NUMBERS = {"AS_LONG": 1e-9, "NEGLIGIBLE": 1e-20, "WORSE": 0.3, "RANK_TOLERANCE": 1e-8, "NEAR_CHANGE": 1e-3}
 SURROUNDINGS = """
@@ -24,14 +25,18 @@ SURROUNDINGS = """
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 #define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
 typedef struct { double *scratch, *shared_multipliers; } Parts;
-typedef struct Instance Instance;
+typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
+typedef struct { Parts parts; double outputs[1], violation[2], reactions[REACTIONS]; Known known; } Instance;
+extern const struct { void (*outputs)(const Parts *, double *, double *); } step_functions;
 extern const double element_scales[CONSTRAINTS * COORDINATES];
 static inline double larger(double a, double b) { return a > b ? a : b; }
 void closure(const Parts *, double *, double *);
 void all_closure_jacobian(const Parts *, double *);
 void shared_reactions(const Parts *, double *);
+void reactions(const Parts *, double *);
+void load(Instance *);
 """
-FILES = ("scratch.h", "linear.c", "orthogonal.c", "rows.c", "saddle.c", "reactions.c")
+FILES = ("scratch.h", "linear.c", "orthogonal.c", "rows.c", "saddle.c", "readings.c")
 RUN = """
 import sys, threading
 import mbsfmu

@@ -9,9 +9,8 @@
 #include "coupled_sizes.h"
 #include "coupled_system.h"
 #include "identity.h"
-#include "experiment.h"
+#include "host_checks.h"
 #include "platform.h"
-#include "saved_head.h"
 #include "unit.h"
 
 enum Mode { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, ENDED };

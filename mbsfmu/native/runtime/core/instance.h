@@ -50,7 +50,7 @@ typedef struct {
     double steps, newton_total, newton_max, iteration_matrices, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
     double drifts[ROOM(DRIFTS * BALANCES)]; /* the first large drift of each, there */
-    double held_last[ROOM(CONDITIONS)], happened_at[ROOM(CONDITIONS)]; /* times in s, see conditions.c */
+    double held_last[ROOM(CONDITIONS)], happened_at[ROOM(CONDITIONS)]; /* times in s, see run_reports.c */
     uint64_t communications;            /* communication steps */
 #if MODEL_EXCHANGE
     double point[ROOM(POINT)];          /* the continuous states in continuous time, as the host has set them */
@@ -244,5 +244,42 @@ static inline int fail_because(Instance *instance, const char *format, ...) {
     if (*reason) snprintf(instance->reason + said, sizeof instance->reason - said, ": %s", reason);
     return 0;
 }
+
+/* Say something to the layer above. */
+static inline void report(Instance *instance, Status status, const char *format, ...) {
+    char sentence[640];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    instance->logger(instance->environment, status, sentence);
+}
+
+/* Say why a call is not done, and return that. */
+#define REFUSE(...) (report(instance, REFUSED, __VA_ARGS__), REFUSED)
+
+/* -- how the errors of steps are stored ----------------------------------------------------------------------------- */
+
+#define ERROR_RATES (2 * COORDINATES + STATES)
+
+/* Where each error stands: of z, z', z'', x and x', and of p and p' or of the multipliers among the unknowns. */
+#define OF_Z(error) (error)
+#define OF_V(error) ((error) + COORDINATES)
+#define OF_A(error) ((error) + 2 * COORDINATES)
+#define OF_X(error) ((error) + 3 * COORDINATES)
+#define OF_RATES(error) ((error) + 3 * COORDINATES + STATES)
+#define OF_MOMENTA(error) ((error) + 3 * COORDINATES + 2 * STATES)
+#define OF_MULTIPLIERS(error) OF_MOMENTA(error)
+
+#if ERROR > 0
+/* Where the mean changes of the errors of multipliers stand, behind what is remembered of the rates. */
+#define CHANGES_OF(history) ((history) + 4 * ERROR_RATES)
+
+/* The error is not known from here on; the first reason is the cause of later ones. */
+static inline void lose_error(State *state, int loss) {
+    double *const reason = &state->error_record[ERROR_RECORD - 1];
+    if (*reason == 0.0) *reason = loss;
+}
+#endif
 
 #endif

@@ -7,12 +7,8 @@
 
 #include "linear.c"
 #include "orthogonal.c"
-#include "report.h"
-#include "loading.c"
 #include "consistent.c"
-#include "prescribed.c"
 #include "sampling.c"
-#include "reactions.c"
 #include "readings.c"
 #include "change_points.c"
 #include "run_loop.c"

@@ -2,8 +2,6 @@
  * taken only where it is a state of this very unit, and where everything that steps count or index by is in range:
  * a checksum tells damage from chance, not from intent. */
 
-#include "saved_head.h"
-
 typedef struct {
     SavedHead head;
     State state;

@@ -1,5 +1,5 @@
-/* Where dense matrices of loop equations and of steps are worked on: in the instance, as stacks of threads are short.
- * Each function has a place of its own, since some call others. */
+/* Sizes of steps, and where dense matrices of these and of loop equations are worked on: in the instance, as stacks of
+ * threads are short. Each function has a place of its own, since some call others. */
 #ifndef MBSFMU_SCRATCH_H
 #define MBSFMU_SCRATCH_H
 
@@ -42,5 +42,14 @@ static inline double *scratch_of_reactions(const Parts *parts) { return scratch_
 static inline double *scratch_of_gradients(const Parts *parts) { return scratch_of_reactions(parts) + SCRATCH_OF_REACTIONS; }
 static inline double *scratch_of_iteration_matrix(const Parts *parts) { return scratch_of_gradients(parts) + GRADIENTS; }
 static inline double *scratch_of_stages(const Parts *parts) { return scratch_of_iteration_matrix(parts) + SCRATCH_OF_ITERATION_MATRIX; }
+
+/* Elements of y = (z_i, z_i', x, integrals) of the equations in independent coordinates. */
+#define REDUCED_SIZE (2 * FREEDOM + STATES + INTEGRALS)
+
+/* Of linearly implicit steps. */
+#define CONTROLLED (SIZE - INTEGRALS)           /* elements of y on which rates depend */
+#define WATCHED (DRIVEN > 0 ? SIZE : CONTROLLED)  /* elements of y whose error is controlled */
+#define SOLVED (CONTROLLED - CHAINED)   /* of the elements of y that are controlled the first follow from the others */
+#define SLOPES (SOLVED + INTEGRALS)
 
 #endif

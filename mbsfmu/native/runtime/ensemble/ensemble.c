@@ -8,14 +8,9 @@
 
 #include "linear.c"
 #include "orthogonal.c"
-#include "partition.c"
 #include "assembly.c"
-#include "report.h"
-#include "loading.c"
 #include "consistent.c"
-#include "prescribed.c"
 #include "sampling.c"
-#include "reactions.c"
 #include "readings.c"
 #include "change_points.c"
 #include "energy_watch.c"
@@ -33,10 +28,7 @@
 #if SOLVER == ROSENBROCK
 #include "lane_adaptive_steps.c"
 #else
-#include "lane_newton.h"
-#include "lane_newton_machine.c"
-#include "lane_newton.c"
-#include "lane_equal_steps.c"
+#include "lane_implicit.c"
 #endif
 
 enum { REASON = sizeof((Instance *)NULL)->reason };

@@ -1,5 +1,5 @@
 /* Steps of linearly implicit methods of several machines at once, each with a size, an error and an end of its own: what
- * they ask of a group, as dense_stages.c, adaptive_steps.c and reduced_form.c have it of one machine. Every round tries a step
+ * they ask of a group, as rosenbrock_stages.c, adaptive_steps.c and double_step.c have it of one machine. Every round tries a step
  * in all lanes; where it is rejected, its beginning is found once more in the next one. lane_adaptive.h, lane_adaptive.c and
  * lane_rosenbrock.c are made of mbsfmu/stepping/adaptive.py and rosenbrock.py. */
 

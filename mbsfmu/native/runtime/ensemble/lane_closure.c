@@ -1,4 +1,4 @@
-/* Dependent coordinates of several machines at once from independent ones: as dependent.c and reduction.c have them of one. */
+/* Dependent coordinates of several machines at once from independent ones: as double_step.c has them of one. */
 
 /* Invert the dependent columns of Phi_z, or find what solves for them by least squares; returns the singular lanes. */
 static Mask invert_dependent(Lanes *matrix, Lanes *inverse) {

@@ -1,7 +1,5 @@
 /* Transport of the errors of several machines along their steps, as error_transport.c has it of one. */
 
-#include "error_arrays.h"
-
 #if ERROR > 0
 
 static void lose_errors(Group *group, Mask lanes, int loss) {

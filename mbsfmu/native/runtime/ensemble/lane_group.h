@@ -7,8 +7,8 @@
 #include "lanes.h"
 
 #if SOLVER == ROSENBROCK
-#include "reduced_sizes.h"
-#include "rosenbrock_sizes.h"
+#define SIZE REDUCED_SIZE
+#define CHAINED FREEDOM
 #define FOLLOWS_SLIGHT (SOLVER == ROSENBROCK)
 #include "lane_adaptive.h"
 #endif

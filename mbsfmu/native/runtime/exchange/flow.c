@@ -11,7 +11,6 @@
 #undef SOLVER
 #define SOLVER EXCHANGED
 
-#include "flow.h"
 #include "steps.h"
 
 /* What does not depend on who makes the steps is there once. */
@@ -24,7 +23,5 @@
 
 #include "orthogonal.c"
 #include "rows.c"
-#include "closed_loops.c"
-#include "reference_quaternions.c"
-#include "follow_loops.c"
+#include "step_ends.c"
 #include "flow_functions.c"

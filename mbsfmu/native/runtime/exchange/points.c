@@ -15,8 +15,6 @@
 
 #if MODEL_EXCHANGE
 
-#include "flow.h"
-
 /* Remember where the state is as what the next points are reached from. */
 static void keep_consistent_point(State *state) {
     ConsistentPoint *consistent = &state->consistent;

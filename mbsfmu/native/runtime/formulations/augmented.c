@@ -51,7 +51,7 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     return 1;
 }
 
-#include "all_unknowns.c"
+#include "all_coordinates.c"
 
 #if FACTORS == 0
 static void iteration_matrix(Instance *instance, double *matrix) {

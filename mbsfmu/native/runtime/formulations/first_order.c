@@ -154,7 +154,7 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     return 1;
 }
 
-#include "all_unknowns.c"
+#include "all_coordinates.c"
 
 #if FACTORS == 0
 static void iteration_matrix(Instance *instance, double *matrix) { first_order_iteration_matrix(&instance->parts, matrix); }
@@ -241,7 +241,7 @@ static int load_begin(Instance *instance, double time, const double *y) {
 
 #endif
 
-#include "slopes.c"
+#include "all_coordinates.c"
 
 #endif
 

@@ -1,7 +1,6 @@
 /* Absolute coordinates: augmented Lagrangian and mass-orthogonal projections [Malczyk2012]. Every iteration lets divide
  * and conquer find the motion that takes a violation away, with the same matrices at all levels. */
 
-
 #if SOLVER == IMPLICIT
 
 #if FACTORS > 0
@@ -348,7 +347,7 @@ static inline int load_begin(Instance *instance, double time, const double *y) {
 
 #define CHAINED COORDINATES /* there are none where derivatives are a matrix */
 
-#include "slopes.c"
+#include "all_coordinates.c"
 
 #endif
 

@@ -1,11 +1,10 @@
 /* Steps that are chosen by their error: what they ask of a machine, and its way from event to event. adaptive.h and adaptive.c are
  * made of mbsfmu/stepping/adaptive.py, rosenbrock.c of rosenbrock.py beside it. */
 
-#if SOLVER == ROSENBROCK
-#include "rosenbrock_sizes.h"
-#else
+#if SOLVER != ROSENBROCK
 #undef STAGES
 #define STAGES RK45_STAGES
+#undef WATCHED
 #define WATCHED SIZE
 #define MOST_FACTOR RK45_MOST_FACTOR
 #define ORDER RK45_ORDER
@@ -71,11 +70,7 @@ static int take_end(Instance *instance, const Way *way, Attempt *attempt) {
 
 #if SOLVER == ROSENBROCK
 
-#if FACTORS > 0
-#include "factored_stages.c"
-#else
-#include "dense_stages.c"
-#endif
+#include "rosenbrock_stages.c"
 #include "rosenbrock.c"
 
 typedef char attempt_has_room[ATTEMPT >= sizeof(Attempt) / sizeof(double) ? 1 : -1];

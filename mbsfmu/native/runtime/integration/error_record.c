@@ -1,8 +1,6 @@
 /* The largest errors of a run until now, as mbsfmu/integration/error_measure.py: of coordinates, their rates and states at every
  * point that a run comes to, of outputs and reactions at some. */
 
-#include "error_arrays.h"
-
 #if ERROR > 0
 
 enum {

@@ -1,8 +1,6 @@
 /* Transport of the error of implicit steps, as mbsfmu/integration/error_transport.py: the exact solution makes the same step
  * from where it is, with the local error as a defect; one iteration from a prediction solves it. */
 
-#include "error_arrays.h"
-
 #if ERROR > 0
 
 #define MOVES (UNKNOWNS - STATES) /* unknowns that are coordinates or, in formulations of first order, their rates */

@@ -78,7 +78,7 @@ _SYMBOLS: tuple[tuple[type[Component] | tuple[type[Component], ...], str], ...] 
     (PressureSensor, "gauge"),
     (FlowSensor, "flow-meter"),
 )
-"""Symbols in `symbols.js` after ISO 1219, of the first class that a component belongs to; others are plain boxes."""
+"""Symbols in `diagram.js` after ISO 1219, of the first class that a component belongs to; others are plain boxes."""
 PortFlows = Mapping[str, tuple[tuple[str, int], ...]]
 """Variables by port, each with 1 where it is the flow out of the component there, -1 where it is the flow into it."""
 
@@ -273,11 +273,7 @@ def _flowing(component: Component, tanks: set[str]) -> Iterator[str]:
             yield node
 
 
-_SCRIPTS = (
-    *("pages/quantities.js", "pages/pressure_colours.js", "assets/dagre/dagre.min.js"),
-    *("circuit/symbols.js", "circuit/layout.js", "circuit/diagram.js"),
-)
-_RECORDED = (*SCRIPTS, "circuit/recorded.js")
+_SCRIPTS = ("pages/quantities.js", "assets/dagre/dagre.min.js", "circuit/layout.js", "circuit/diagram.js")
 
 
 def circuit_elements(diagrams: Sequence[Mapping[str, Any]], group: str = "") -> HtmlElement:
@@ -290,7 +286,7 @@ def circuit_elements(diagrams: Sequence[Mapping[str, Any]], group: str = "") -> 
     group
         The word of the plots that have the signals, whose time they follow; without one a script gives them values.
     """
-    scripts = (*_SCRIPTS, *(_RECORDED if group else ()))
+    scripts = (*(SCRIPTS if group else ()), *_SCRIPTS)
     return stack(
         *(
             HtmlElement(

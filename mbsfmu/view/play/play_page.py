@@ -125,12 +125,10 @@ _HEIGHT = 1000
 _MONOLITHIC, _COUPLED = "monolithic", "coupled"
 _MULTIPLES = (1, 2, 4)
 """Communication steps as multiples of the internal one, where none are named."""
-_WORKER = ("play/fmu.js", "play/coupled.js", "play/worker.js")
+_WORKER = ("play/fmu.js", "play/worker.js")
 _SCRIPTS = (
-    *("pages/quantities.js", "pages/download.js", "assets/uplot/uPlot.iife.min.js", "plots/data.js", "plots/group.js"),
-    *("plots/panel.js", "play/signals.js", "play/inputs.js", "play/parameters.js", "play/coupling.js"),
-    "play/remarks.js",
-    "play/player.js",
+    *("pages/quantities.js", "pages/download.js", "assets/uplot/uPlot.iife.min.js", "plots/data.js", "plots/panel.js"),
+    *("play/inputs.js", "play/signals.js", "play/player.js"),
 )
 _STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css", "play/play.css")
 _PLOTTED = (("Pa", 4), ("rad", 4), ("m", 4), ("rad/s", 4), ("m/s", 4))
@@ -249,7 +247,7 @@ def player_element(
         **values,
     )
     around = HtmlElement.around(markup, [each for each in (picture, circuit) if each is not None])
-    scripts = (*around.scripts, *(("live/live.js",) if remote else ()), *_SCRIPTS)
+    scripts = (*around.scripts, *_SCRIPTS)
     return HtmlElement(markup, (*around.styles, *_STYLES), scripts, computes=not remote, connects=remote)
 
 

@@ -12,6 +12,70 @@
   const RATE = 500; // ms over which the speed is measured
   const PLOTS = 50; // ms between two drawings of the plots
   const TOLD = 200; // ms between two messages to a notebook around the page
+  const TIME = / t = (\S+) s/; // in a sentence
+
+  /** What users should know of the run: numbers that are hardly meant, and what happened, with its time. */
+  class Remarks {
+    /** known: sentences on the model, which stay. */
+    constructor(place, name, known) {
+      Object.assign(this, { place, name, list: place.querySelector("ul"), happened: new Map() });
+      this.known = known.map((sentence) => make("li", { textContent: sentence }));
+      this.show();
+    }
+
+    /** Take a sentence; what happens again is told with its last time, and how often. */
+    add(sentence, run) {
+      const own = sentence.startsWith(`${this.name}: `) ? sentence.slice(this.name.length + 2) : sentence;
+      const said = run ? `${run}: ${own}` : own;
+      const time = Number(TIME.exec(said)?.[1]);
+      const kind = said.replace(TIME, "");
+      const times = this.happened.get(kind)?.times ?? [];
+      this.happened.delete(kind); // the last comes last
+      this.happened.set(kind, { said, times: [...times, time] });
+      this.show();
+    }
+
+    /** Forget what happened after a time in s. */
+    cut(end) {
+      for (const [kind, { said, times }] of this.happened) {
+        const left = times.filter((time) => time <= end);
+        if (left.length) this.happened.set(kind, { said: said.replace(TIME, ` t = ${left.at(-1)} s`), times: left });
+        else this.happened.delete(kind);
+      }
+      this.show();
+    }
+
+    show() {
+      const items = [...this.happened.values()].reverse().map(({ said, times }) =>
+        make("li", { textContent: times.length > 1 ? `${said} (${times.length} times)` : said }),
+      );
+      this.list.replaceChildren(...items, ...this.known);
+      this.place.hidden = !this.list.children.length;
+    }
+  }
+
+  /** The run behind a live page: speaks with the server as a player speaks with its worker. */
+  class RemoteRun {
+    constructor() {
+      const { host, search } = location;
+      this.socket = new WebSocket(`ws://${host}/run${search}`);
+      this.opened = new Promise((done) => this.socket.addEventListener("open", done));
+      this.socket.addEventListener("message", ({ data }) => {
+        const message = JSON.parse(data);
+        if (message.poses) message.poses = Float64Array.from(message.poses);
+        this.onmessage({ data: message });
+      });
+      this.socket.addEventListener("close", ({ reason }) => {
+        const sentence = reason || "the run behind this page has ended";
+        this.onmessage({ data: { kind: "closed", sentence } });
+      });
+    }
+
+    async postMessage(message) {
+      await this.opened;
+      if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+    }
+  }
 
   class Player {
     constructor(root, data) {
@@ -20,7 +84,7 @@
       this.nodes = Object.entries(data.pressures).filter(([, source]) => typeof source !== "number");
       this.circuits = [...root.querySelectorAll(".mbsfmu-circuit")].map(({ circuit }) => circuit);
       this.scene = () => root.querySelector(".mbsfmu-scene").scene;
-      this.worker = data.remote ? new window.mbsfmuRemoteRun() : workerOf(data.worker);
+      this.worker = data.remote ? new RemoteRun() : workerOf(data.worker);
       this.worker.onmessage = ({ data: message }) => this.heard[message.kind](message);
       this.inputs = new Inputs(root.querySelector(".inputs"), data.inputs, (index, value) => this.tell("input", { index, value }), () => driven(root));
       this.parameters = new window.mbsfmuPlayParameters(root.querySelector(".parameters"), data.parameters, (each, value) =>
@@ -30,7 +94,7 @@
         const place = root.querySelector(".coupling");
         this.coupling = new window.mbsfmuPlayCoupling(place, data.coupled, (algorithm, step) => this.couple(algorithm, step));
       }
-      this.remarks = new window.mbsfmuPlayRemarks(root.querySelector(".remarks"), data.name, data.remarks);
+      this.remarks = new Remarks(root.querySelector(".remarks"), data.name, data.remarks);
       this.makeSpeeds();
       this.listen();
       this.begin();

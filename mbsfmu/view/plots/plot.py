@@ -159,7 +159,7 @@ SCRIPTS = (
     "assets/uplot/uPlot.iife.min.js",
     "pages/quantities.js",
     "pages/download.js",
-    *(f"plots/{name}.js" for name in ("data", "group", "panel", "plot")),
+    *(f"plots/{name}.js" for name in ("data", "panel", "plot")),
 )
 """Scripts of plots."""
 
@@ -332,4 +332,4 @@ def chosen_signals(names: Sequence[str], group: str, rule: str) -> HtmlElement:
     """
     data = data_block({"names": names, "group": group})
     markup = filled("plots/chosen.html", data=data, rule=rule, list=f"signals-of-{group}")
-    return HtmlElement(markup, STYLES, (*SCRIPTS, "plots/chosen.js"))
+    return HtmlElement(markup, STYLES, SCRIPTS)

@@ -17,7 +17,7 @@ from mbsfmu.view.pages.page import HtmlElement, data_block, framed, write_page
 from mbsfmu.view.scene.gltf import glb
 from mbsfmu.view.scene.payload import FRAME_RATE, motion
 
-_SCRIPTS = ("shapes", "lines", "arrows", "run", "trace", "panel", "triad", "scene")
+_SCRIPTS = ("shapes", "forces", "run", "panel", "scene")
 
 
 def scene_element(
@@ -41,7 +41,7 @@ def scene_element(
         label or f"{payload['name']} in motion", Markup(kind), data_block(payload)
     )
     names = (*_SCRIPTS, "live") if live else _SCRIPTS
-    shared = ("pages/download.js", "pages/pressure_colours.js", "assets/three/three.min.js")
+    shared = ("pages/download.js", "pages/quantities.js", "assets/three/three.min.js")
     scripts = (*shared, *(f"scene/{name}.js" for name in names))
     return HtmlElement(markup, ("scene/scene.css",), scripts)
 

@@ -139,7 +139,7 @@ class Stage(IntEnum):
 
 
 class Flow(NamedTuple):
-    """Flow between two ports; mass is conserved (`hydraulics.conservation`).
+    """Flow between two ports; mass is conserved (`hydraulics.equations`).
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ from mbsfmu.modelling.parameters import Quantity, Role
 LEAST_MODULUS, LEAST_DENSITY = 1e7, 100.0
 """Lower bounds of any liquid in a circuit: bulk modulus in Pa and density in kg/m³."""
 Conserved = Literal["mass", "volume"]
-"""What flows conserve between nodes; see `hydraulics.conservation`."""
+"""What flows conserve between nodes; see `hydraulics.equations`."""
 ISOTHERMAL = 1.0
 """Polytropic index of an isothermal gas."""
 

@@ -101,7 +101,7 @@ if TYPE_CHECKING:
         SensorContext,
     )
     from mbsfmu.model.joint import ClosureEquation, Constraint, Joint, JointElement
-    from mbsfmu.model.model_file_schema import model_schema
+    from mbsfmu.model.model_data import model_schema
     from mbsfmu.model.reference_types import (
         Direction,
         JointReference,
@@ -221,7 +221,7 @@ _HOMES = {
     "model.force": "BodyPoint Force ForceContext JointLoad JointMotion Numbers PointAcceleration PointLoad Sensor "
     "SensorContext",
     "model.joint": "ClosureEquation Constraint Joint JointElement",
-    "model.model_file_schema": "model_schema",
+    "model.model_data": "model_schema",
     "model.reference_types": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "modelling": "Array Condition DataError Parameter Quantity Remark",
     "modelling.variables": "Causality Variability Variable",

@@ -31,7 +31,7 @@ from mbsfmu.comparison.reference_run import InternalSteps, coupled_reference
 from mbsfmu.comparison.run import CoupledFmus, Task, run_timed
 from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.native.native_package import export_native
-from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.simulation import make_simulation
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 ACCURACY, INTERNAL, REPETITIONS = 0.01, 1e-3, 3

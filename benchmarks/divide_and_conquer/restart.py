@@ -15,7 +15,7 @@ import numpy as np
 from flow import Flow
 from scipy.integrate import RK45
 
-from mbsfmu.formulations.hdca import GROWN, Hdca, HdcaOptions
+from mbsfmu.formulations.dca import GROWN, Hdca, HdcaOptions
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 STOP = 0.5 if QUICK else 10.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.formatted_quantity import number, quantity
+from mbsfmu.base.physical_units import number, quantity
 from mbsfmu.equilibrium.small_motions import GROWING
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine

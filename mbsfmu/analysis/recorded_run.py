@@ -16,7 +16,7 @@ from mbsfmu.equations.kinematics import NO_TURN
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.initialization.coordinates import Partition
 from mbsfmu.integration.rosenbrock import Rosenbrock, RosenbrockMethod
-from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.simulation.run_loop import Recording, RunLoop
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats

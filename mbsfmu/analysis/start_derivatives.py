@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.equations.linear import RANK_TOLERANCE
-from mbsfmu.initialization.accelerations import UNBALANCED
 from mbsfmu.initialization.closing_loops import (
     CLOSED,
     OnConstraints,
@@ -18,7 +17,7 @@ from mbsfmu.initialization.closing_loops import (
     given_ranks,
     onto_velocity_constraints,
 )
-from mbsfmu.initialization.initialization import Assembled, Assembly, BalancedPart, Initialization
+from mbsfmu.initialization.initialization import UNBALANCED, Assembled, Assembly, BalancedPart, Initialization
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.functions import SystemFunctions

@@ -10,7 +10,7 @@ from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.options import parts_option
 from mbsfmu.cli.output import output_file, refuse_same_files, say, write_json
 from mbsfmu.io.part_files import load_parts
-from mbsfmu.model.model_file_schema import model_schema
+from mbsfmu.model.model_data import model_schema
 
 
 @click.command("schema", cls=SectionedCommand)

@@ -36,8 +36,7 @@ from mbsfmu.cosim.runs.load_fmus import is_source
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.system_model.coupled_model import CoupledModel
 from mbsfmu.system_model.model_overview import overview
-from mbsfmu.view.pages.blocks import stack
-from mbsfmu.view.pages.page import write_page
+from mbsfmu.view.pages.page import stack, write_page
 from mbsfmu.view.scene.animation import Animation
 
 _SOURCE_COLUMNS = ("name", "type", "variability", "unit", "default", "description")

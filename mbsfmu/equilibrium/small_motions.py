@@ -17,7 +17,7 @@ from mbsfmu.equilibrium.damped_newton import CONVERGED, RANK, allowed_at, residu
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import least_squares
 from mbsfmu.model.model_data import circuits_of
-from mbsfmu.systems.capabilities import CanonicalMomenta, require_capability
+from mbsfmu.systems.system import CanonicalMomenta, require_capability
 from mbsfmu.tracing.workspace import Floats
 
 _ASIDE = 0.03

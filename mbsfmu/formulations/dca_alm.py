@@ -20,10 +20,10 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import NOT_NEGATIVE, POSITIVE, Number, Switch
 from mbsfmu.divide_and_conquer.assembly import FEW_BODIES, PENALTY
-from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.first_order import CoordinateForm, change_of, elimination_error
 from mbsfmu.formulations.formulation import (
     DIRECTIONS,
+    CodeOptions,
     DifferentiableForm,
     Formulation,
     FormulationOptions,

@@ -25,9 +25,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.formulation import (
     DIRECTIONS,
+    CodeOptions,
     ExplicitForm,
     Formulation,
     FormulationOptions,

@@ -24,7 +24,7 @@ from mbsfmu.formulations.penalty_factors import (
     raised_penalty_factor,
     suitable_penalty,
 )
-from mbsfmu.initialization.accelerations import UNDETERMINED, shortest
+from mbsfmu.initialization.initialization import UNDETERMINED, shortest
 from mbsfmu.rules.rule import Rule
 from mbsfmu.stepping.iteration import DenseInverse, Inverse, NewtonTolerances
 from mbsfmu.stepping.state import State

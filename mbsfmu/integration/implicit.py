@@ -17,7 +17,7 @@ from mbsfmu.formulations.formulation import Formulation, StepKind, StepProblem
 from mbsfmu.integration.error_measure import ErrorRecord
 from mbsfmu.integration.error_transport import ErrorTransport
 from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, StepWork, substeps
-from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.stepping.iteration import REMAINING, USE, DenseInverse, Inverse, Limits, NewtonTolerances, ReusedJacobian
 from mbsfmu.stepping.language import Reals
 from mbsfmu.stepping.newton import Iteration, Machine, Motion, Problem, newton

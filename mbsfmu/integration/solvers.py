@@ -9,7 +9,7 @@ from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.solver import SOLVERS, AdaptiveSolver, Solver
 from mbsfmu.modelling import closest_match
 from mbsfmu.rules import Rule, find_rule, rule_names, rule_texts
-from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.rules.implicit_rules import Trapezoidal
 
 SHIPPED = (ClassicalRungeKutta, Adams, ExplicitSolver, Rosenbrock)
 """Modules whose solvers are registered when this module is imported."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag, model_validator
+from pydantic.json_schema import models_json_schema
 
 from hydraulics import Circuit
 from hydraulics.circuit import circuit_conditions, plausibility_warnings
@@ -42,7 +43,18 @@ from mbsfmu.model.system_kinds import (
     register_system_kind,
     system_kind,
 )
-from mbsfmu.modelling import Condition, Data, DataError, FrozenMap, Measured, closest_match, word
+from mbsfmu.modelling import (
+    DIALECT,
+    REFERENCE,
+    Condition,
+    Data,
+    DataError,
+    DataSchema,
+    FrozenMap,
+    Measured,
+    closest_match,
+    word,
+)
 from mbsfmu.modelling.part import unusual_numbers
 
 Connections = Sequence[tuple[str, str]]
@@ -568,3 +580,49 @@ class ModelData(Data):
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a JSON file."""
         write_json(path, self.to_dict())
+
+
+# -- JSON Schema of model files for editors and other programs; loading checks more ------------------------------------
+
+_FILES: dict[str, type[Data]] = {"Model": ModelData, "Mechanism": Mechanism, "Circuit": Circuit}
+"""Top-level classes of a file."""
+_DEFINITIONS = "#/$defs/"
+
+
+def model_schema() -> dict[str, Any]:
+    """Return the JSON Schema of model files, as `mbsfmu schema` writes it.
+
+    It contains all kinds of parts of the present context; within `with load_parts([...]).given():` user-defined ones
+    too. Each kind is a definition, such as `component.throttle`; a parameter has its `unit`. Relations between parts,
+    such as a joint that names an existing body, are checked by loading only.
+    """
+    found, schema = models_json_schema([(kind, "validation") for kind in _FILES.values()], schema_generator=DataSchema)
+    definitions: dict[str, Any] = schema["$defs"]
+    names: dict[str, str] = {_place(found[kind, "validation"]): name for name, kind in _FILES.items()}
+    for place in names:
+        definitions[place]["properties"][REFERENCE] = {"type": "string"}
+    for family in [name for name, each in definitions.items() if "oneOf" in each]:
+        for place in map(_place, definitions[family]["oneOf"]):
+            names[place] = f"{family.lower()}.{definitions[place]['properties']['type']['const']}"
+    renamed = {names.get(name, name): each for name, each in sorted(definitions.items())}
+    return {
+        "$schema": DIALECT,
+        "title": "mbsfmu model",
+        "anyOf": [{"$ref": f"{_DEFINITIONS}{name}"} for name in _FILES],
+        "$defs": {name: _referring(renamed[name], names) for name in sorted(renamed)},
+    }
+
+
+def _place(reference: dict[str, Any]) -> str:
+    """Return the name of the definition of a reference."""
+    return reference["$ref"].removeprefix(_DEFINITIONS)
+
+
+def _referring(schema: Any, names: dict[str, str]) -> Any:
+    """Return a schema with renamed definitions in its references."""
+    if isinstance(schema, list):
+        return [_referring(each, names) for each in schema]
+    if isinstance(schema, str) and schema.startswith(_DEFINITIONS):
+        place = schema.removeprefix(_DEFINITIONS)
+        return f"{_DEFINITIONS}{names.get(place, place)}"
+    return {key: _referring(each, names) for key, each in schema.items()} if isinstance(schema, dict) else schema

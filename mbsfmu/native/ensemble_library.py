@@ -24,8 +24,7 @@ from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import SWITCH, compile_library, has_compiler, is_compiled, kept_library
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.native.c_sources import ENSEMBLE, ensemble_sources, identity_source, lane_width_source, runtime_files
-from mbsfmu.native.compiled import keep_name, kept_name
-from mbsfmu.native.loop import FollowedSignals, MisfitError, SignalRow, count_places
+from mbsfmu.native.compiled import FollowedSignals, MisfitError, SignalRow, count_places, keep_name, kept_name
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
 from mbsfmu.tracing.workspace import Floats

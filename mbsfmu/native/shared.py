@@ -8,8 +8,8 @@ from types import ModuleType
 from mbsfmu import modelling
 from mbsfmu.base import times
 from mbsfmu.equations import kinematics, linear
-from mbsfmu.formulations import double_step, first_order, hdca, penalty_factors, projection
-from mbsfmu.initialization import accelerations, closing_loops, coordinates, initialization
+from mbsfmu.formulations import dca, double_step, first_order, penalty_factors, projection
+from mbsfmu.initialization import closing_loops, coordinates, initialization
 from mbsfmu.integration import error_measure, error_transport, explicit, implicit, solver
 from mbsfmu.io import signals
 from mbsfmu.model import body
@@ -54,9 +54,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "LEAST_TURNED": (closing_loops, "LEAST_TURNED"),
     "CHANGED": (initialization, "CHANGED"),
     "NO_VELOCITY": (initialization, "ROUND_OFF"),
-    "UNBALANCED": (accelerations, "UNBALANCED"),
-    "UNDETERMINED": (accelerations, "UNDETERMINED"),
-    "AT_REST": (accelerations, "AT_REST"),
+    "UNBALANCED": (initialization, "UNBALANCED"),
+    "UNDETERMINED": (initialization, "UNDETERMINED"),
+    "AT_REST": (initialization, "AT_REST"),
     "CLOSED": (coordinates, "CLOSED"),
     "ACCEPTED": (coordinates, "ACCEPTED"),
     "CLOSING_STAGNATION": (coordinates, "STAGNATION"),
@@ -69,8 +69,8 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "LEAP": (double_step, "LEAP"),
     "ROUND_OFF": (double_step, "ROUND_OFF"),
     "SMALLEST_PART": (double_step, "SMALLEST_PART"),
-    "GROWN": (hdca, "GROWN"),
-    "GROWN_BETWEEN_EVENTS": (hdca, "GROWN_BETWEEN_EVENTS"),
+    "GROWN": (dca, "GROWN"),
+    "GROWN_BETWEEN_EVENTS": (dca, "GROWN_BETWEEN_EVENTS"),
     "CORRECTION_ITERATIONS": (projection, "MOST_ITERATIONS"),
     "CORRECTION_TOLERANCES": (projection, "TOLERANCES"),
     "CONTRADICTION": (projection, "STAGNATION"),

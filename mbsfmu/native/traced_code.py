@@ -19,8 +19,7 @@ import numpy as np
 
 from mbsfmu.tracing.solved_equations import NAME as LINEAR
 from mbsfmu.tracing.solved_equations import TRIAL
-from mbsfmu.tracing.tape.memory_layout import Fields, Stretch, layout, repetitions
-from mbsfmu.tracing.tape.recorded_program import Program
+from mbsfmu.tracing.tape.recorded_program import Fields, Program, Stretch, layout, repetitions
 from mbsfmu.tracing.tape.recording import Kernel
 from mbsfmu.tracing.workspace import RecordedFunction, TracedFunction
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Step, find_rule, rule_names, rule_texts
-from mbsfmu.rules.trapezoidal import Trapezoidal
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -17,7 +17,7 @@ from mbsfmu.integration.rosenbrock import RODAS5P, Rosenbrock
 from mbsfmu.integration.solver import AdaptiveSolver, Solver
 from mbsfmu.integration.solvers import find_solver, having, of_one_step, solver_texts
 from mbsfmu.rules import Rule, rule_names
-from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.systems.system import LARGE
 

@@ -32,7 +32,7 @@ from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.native.ensemble_library import EnsembleLibrary, ensemble_library, kept_ensemble_library
-from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation

@@ -29,7 +29,7 @@ from mbsfmu.io.signals import AnySignal, read_signals
 from mbsfmu.model.model_data import ModelData
 from mbsfmu.model.system_kinds import ModelConnections, kind_of
 from mbsfmu.modelling.measurement_units import Bounds
-from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.system_model.ensemble import Driving, Ensemble

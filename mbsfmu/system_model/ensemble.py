@@ -22,8 +22,8 @@ from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.tables import optional
 from mbsfmu.modelling.data import Data, DataError
 from mbsfmu.modelling.variables import Causality, Variable
+from mbsfmu.native.compiled import count, count_places
 from mbsfmu.native.ensemble_library import EnsembleLibrary, MachineData, MachineRuns, OpenMachines, ensemble_library
-from mbsfmu.native.loop import count, count_places
 from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.run_result import EnsembleResult, Result
 from mbsfmu.simulation.simulation import Simulation

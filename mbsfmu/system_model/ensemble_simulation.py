@@ -15,8 +15,8 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.integration.error_measure import ErrorEstimate
 from mbsfmu.io.trajectory import NamedValues
 from mbsfmu.modelling.variables import Variable, with_unit
+from mbsfmu.native.compiled import count_places
 from mbsfmu.native.ensemble_library import OpenMachines
-from mbsfmu.native.loop import count_places
 from mbsfmu.simulation.run_result import MachineSignals
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import check_value

@@ -28,10 +28,9 @@ from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.measurement_units import Bounds
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.native.compiled import compile_in_process
-from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions, usual_formulation
-from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.simulation import Simulation, make_simulation
 from mbsfmu.simulation.variable_table import ExposedVariables
 from mbsfmu.systems.model_systems import coupled_system
 from mbsfmu.systems.part_variables import make_system

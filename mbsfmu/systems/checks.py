@@ -32,8 +32,7 @@ from mbsfmu.modelling import Data, DataError, DynamicPart, is_table, parameter_f
 from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.part import is_built_in
 from mbsfmu.modelling.variables import with_unit
-from mbsfmu.systems.capabilities import InertiaTensors, require_capability
-from mbsfmu.systems.system import System
+from mbsfmu.systems.system import InertiaTensors, System, require_capability
 from mbsfmu.tracing.symbols import TracingError, expression, no_number_of_symbols, symbols
 
 _LIBRARIES = ("hydraulics", "mbsfmu", "numpy", "casadi", "pydantic")

@@ -15,7 +15,10 @@ from mbsfmu.divide_and_conquer.assembly import BlockDiagonalCorrections
 from mbsfmu.equations.rotation import cut
 from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Causality, Variable
-from mbsfmu.systems.capabilities import (
+from mbsfmu.systems.connections import At, NonlinearLoop, Wiring, check_feedback, readers_first
+from mbsfmu.systems.expressions import SystemExpressions
+from mbsfmu.systems.system import (
+    SIZES,
     AccelerationFeedback,
     AlgebraicLoops,
     ArticulatedDynamics,
@@ -25,16 +28,18 @@ from mbsfmu.systems.capabilities import (
     EventIndicators,
     InertiaTensors,
     JointReactions,
+    LoopsInUse,
     LoopSolution,
     MovingReferences,
     SampledUpdates,
+    Sampling,
     StartLimits,
     StartPlacement,
+    System,
+    SystemContext,
+    Tensor,
     require_capability,
 )
-from mbsfmu.systems.connections import At, NonlinearLoop, Wiring, check_feedback, readers_first
-from mbsfmu.systems.expressions import SystemExpressions
-from mbsfmu.systems.system import SIZES, LoopsInUse, Sampling, System, SystemContext, Tensor
 from mbsfmu.tracing.kept_traces import Traces
 from mbsfmu.tracing.symbols import expression, symbolic_array
 from mbsfmu.tracing.workspace import Kept

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from mbsfmu.divide_and_conquer.assembly import Corrections
 from mbsfmu.modelling.data import Array
-from mbsfmu.systems.capabilities import (
+from mbsfmu.systems.system import (
+    MOTION,
+    SIZES,
     AccelerationFeedback,
     AlgebraicLoops,
     ArticulatedDynamics,
@@ -21,14 +23,16 @@ from mbsfmu.systems.capabilities import (
     EventIndicators,
     InertiaTensors,
     JointReactions,
+    LoopEquations,
+    LoopsInUse,
     LoopSolution,
     MovingReferences,
     SampledUpdates,
     StartLimits,
     StartPlacement,
+    System,
     require_capability,
 )
-from mbsfmu.systems.system import MOTION, SIZES, LoopEquations, LoopsInUse, System
 from mbsfmu.tracing.solved_equations import SolvedLoops
 from mbsfmu.tracing.symbols import SymbolicArray, expression, symbolic_array, symbols
 

@@ -19,13 +19,22 @@ from mbsfmu.modelling import DataError, Quantity, closest_match, in_order, param
 from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.part import is_built_in
 from mbsfmu.modelling.variables import Causality, Variable, with_unit
-from mbsfmu.systems.capabilities import EventIndicators, SampledUpdates, StartLimits
 from mbsfmu.systems.checks import check_displacements, check_energy, check_part, with_hidden_numbers
 from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.connections import Wiring
 from mbsfmu.systems.mechanism import absolute_system  # noqa: F401 - the same
 from mbsfmu.systems.part_variables import MotionlessSystem, make_system, part_variable, trial_points
-from mbsfmu.systems.system import Sampling, System, SystemContext, started, starting, starts
+from mbsfmu.systems.system import (
+    EventIndicators,
+    SampledUpdates,
+    Sampling,
+    StartLimits,
+    System,
+    SystemContext,
+    started,
+    starting,
+    starts,
+)
 from mbsfmu.tracing.kept_traces import Traces
 
 

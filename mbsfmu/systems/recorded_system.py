@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from mbsfmu.divide_and_conquer.assembly import Corrections, suitable_penalty
 from mbsfmu.modelling.data import Array
-from mbsfmu.systems.capabilities import (
+from mbsfmu.systems.system import (
+    MOTION,
     ArticulatedDynamics,
     CanonicalMomenta,
     ConstraintCorrections,
@@ -23,13 +24,15 @@ from mbsfmu.systems.capabilities import (
     EventIndicators,
     InertiaTensors,
     JointReactions,
+    LoopsInUse,
     MovingReferences,
     SampledUpdates,
     StartLimits,
     StartPlacement,
+    System,
+    SystemContext,
     require_capability,
 )
-from mbsfmu.systems.system import MOTION, LoopsInUse, System, SystemContext
 from mbsfmu.tracing.tape.recording import ZERO, RecordedArray, Recorder
 
 CORRECTIONS = 4

@@ -25,7 +25,6 @@ from mbsfmu import (
 from mbsfmu.analysis.step_equations import RosenbrockStepEquations
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.rosenbrock import Linearization, Rosenbrock, _Machine
-from mbsfmu.native import loop
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.rosenbrock import find_end
 
@@ -202,7 +201,7 @@ def test_scalars_of_a_run_and_their_derivatives_by_forward_sensitivities() -> No
 @pytest.mark.parametrize("compiled", [True, False])
 def test_steps_tell_where_they_end(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """At jumps and at the stop, and as many as are counted; a run with more than there is room for is made again."""
-    monkeypatch.setattr(loop, "_ROOM", 3)
+    monkeypatch.setattr("mbsfmu.native.compiled._ROOM", 3)
     simulation = oscillator().simulation(compiled=compiled, **options(1e-6))
     ends = step_ends(simulation, 1.2)
     assert len(ends) == simulation.statistics.steps > 3

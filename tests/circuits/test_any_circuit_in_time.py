@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 
 from hydraulics import Array, Circuit, CircuitEquations, Component, FlowSource, Hose
 from hydraulics.component import PortKind, port_kinds
-from hydraulics.conservation import held_mass
+from hydraulics.equations import held_mass
 from mbsfmu import CoupledModel, DataError
 from mbsfmu.tracing.symbols import expression, symbols
 

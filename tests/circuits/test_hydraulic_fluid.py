@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hydraulics import Space
-from hydraulics.conservation import CONSERVATIONS, held_mass
+from hydraulics.equations import CONSERVATIONS, held_mass
 from hydraulics.fluid import Fluid, Mixture
 
 OIL = 1500e6

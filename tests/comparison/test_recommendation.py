@@ -20,7 +20,7 @@ from mbsfmu.comparison.run import CoupledFmus
 from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.cosim.coupling.algorithms import parted
 from mbsfmu.native.native_package import export_native
-from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.simulation import make_simulation
 
 STOP = 2.0
 ALGORITHMS = tuple(

@@ -14,7 +14,7 @@ from mbsfmu.compiling.compiler import host_platform
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.native.native_package import export_native
-from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.simulation import make_simulation
 from mbsfmu.systems.system import System
 
 MASSES, STIFFNESSES, DAMPING = (1.0, 2.0), (40.0, 20.0), 0.4

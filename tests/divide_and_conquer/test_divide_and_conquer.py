@@ -12,7 +12,7 @@ from spatial import assembled
 import mbsfmu
 from mbsfmu.divide_and_conquer.assembly import DivideAndConquer, LevelEquations
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
-from mbsfmu.initialization.accelerations import accelerations
+from mbsfmu.initialization.initialization import accelerations
 from mbsfmu.modelling.data import Array
 from mbsfmu.systems.system import LoopsInUse
 from mbsfmu.tracing.workspace import Floats

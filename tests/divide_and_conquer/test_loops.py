@@ -13,7 +13,7 @@ import mbsfmu
 from mbsfmu import Mechanism, RigidBody
 from mbsfmu.formulations.first_order import elimination_error
 from mbsfmu.formulations.formulation import least_reactions
-from mbsfmu.initialization.accelerations import accelerations
+from mbsfmu.initialization.initialization import accelerations
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import LoopsInUse
 from mbsfmu.tracing.workspace import Floats

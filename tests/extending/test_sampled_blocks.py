@@ -30,8 +30,8 @@ from mbsfmu import (
     StepSignal,
 )
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.native.compiled import CompiledRunner
+from mbsfmu.simulation.simulation import make_simulation
 from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.model_systems import BlockSystem
 

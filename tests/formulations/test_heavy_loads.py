@@ -8,7 +8,7 @@ from ropes import rope
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody, Universal
-from mbsfmu.formulations.hdca import HEAVY
+from mbsfmu.formulations.dca import HEAVY
 from mbsfmu.model import along
 
 STOP = 0.02

@@ -17,7 +17,7 @@ from mbsfmu.formulations import dca_alm
 from mbsfmu.integration.implicit import Jacobian, Method, solve
 from mbsfmu.models import built_in, four_bar, pendulum
 from mbsfmu.native.c_sources import StepSources
-from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.compiled import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.newton import Iteration, Machine, magnitude_of
 from mbsfmu.tracing.workspace import Floats

@@ -12,8 +12,8 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.initialization.accelerations import balance
 from mbsfmu.initialization.closing_loops import OwnStarts, close_loops
+from mbsfmu.initialization.initialization import balance
 from mbsfmu.native.c_sources import UNIT
 from mbsfmu.parts import Actuator
 from mbsfmu.simulation.simulation import Simulation

@@ -13,7 +13,7 @@ import mbsfmu
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal, LinearSignal, StepSignal
-from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.compiled import CompiledRunner
 from mbsfmu.system_model.coupled_model import CoupledModel
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")

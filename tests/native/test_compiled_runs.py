@@ -14,7 +14,7 @@ from mechanisms import slider_crank
 import mbsfmu
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.initialization.coordinates import Partition
-from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.compiled import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
 
 WEAK_LOOP = Path(__file__).parents[1] / "machines" / "weak-loop.json"

@@ -17,7 +17,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, InputError, Integrator, JointSpringDamper, Limiter, Mechanism, Revolute, RigidBody
 from mbsfmu.exporting.fmu_export import BACKENDS
 from mbsfmu.io.signals import StepSignal
-from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.compiled import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
 
 STEP = 0.1

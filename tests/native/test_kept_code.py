@@ -16,7 +16,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.compiling import compiler, kept
 from mbsfmu.compiling.compilation import LINK, Compilation
 from mbsfmu.native.c_sources import StepSources
-from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.compiled import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
 
 STOP = 0.05

@@ -13,8 +13,7 @@ from runtime_sources import RUNTIME
 
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.native.traced_code import program_code
-from mbsfmu.tracing.tape.memory_layout import layout, repetitions
-from mbsfmu.tracing.tape.recorded_program import Program, program_of
+from mbsfmu.tracing.tape.recorded_program import Program, layout, program_of, repetitions
 from mbsfmu.tracing.tape.recording import Recorder
 from mbsfmu.tracing.workspace import RecordedFunction
 

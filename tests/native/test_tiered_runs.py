@@ -17,10 +17,9 @@ from cranks import parallel_cranks
 import mbsfmu
 from mbsfmu import CoupledModel
 from mbsfmu.compiling import compiler, kept
-from mbsfmu.native import compiled, loop
+from mbsfmu.native import compiled
 from mbsfmu.native.c_sources import StepSources
-from mbsfmu.native.compiled import Spent, TieredRunner
-from mbsfmu.native.loop import CompiledRunner
+from mbsfmu.native.compiled import CompiledRunner, Spent, TieredRunner
 from mbsfmu.simulation.run_loop import Recording, RunLoop
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
@@ -33,7 +32,7 @@ def tiers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(kept.FOLDER, str(tmp_path))
     monkeypatch.setattr(compiled, "_LARGE", 0.0)
     monkeypatch.setattr(compiled, "_PATIENCE", 0.0)
-    monkeypatch.setattr(loop, "_LOOK_EVERY", 1e-3)
+    monkeypatch.setattr(compiled, "_LOOK_EVERY", 1e-3)
     monkeypatch.setattr(compiled, "LOOP", dict.fromkeys(compiled.LOOP, "-O0"))  # soon made as well
 
 

@@ -9,9 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mbsfmu.rules import FirstOrderValues, PositionValues, Rule, Step
-from mbsfmu.rules.bdf2 import BackwardDifferences
-from mbsfmu.rules.generalized_alpha import GeneralizedAlpha
-from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.rules.implicit_rules import BackwardDifferences, GeneralizedAlpha, Trapezoidal
 
 Floats = NDArray[np.float64]
 RADII = (0.0, 0.3, 0.8, 1.0)

@@ -11,8 +11,8 @@ import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.registry import Registry
 from mbsfmu.rules import FirstOrderValues, Rule, Step, find_rule, rule, rule_names
+from mbsfmu.rules.implicit_rules import Trapezoidal
 from mbsfmu.rules.rule import Array
-from mbsfmu.rules.trapezoidal import Trapezoidal
 
 
 @pytest.mark.parametrize("name", rule_names())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 import mbsfmu
-from mbsfmu.formulations.hdca import GROWN, Hdca
+from mbsfmu.formulations.dca import GROWN, Hdca
 from mbsfmu.simulation.simulation import Simulation
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from spatial_loops import LOOPS, loop_of
 import mbsfmu
 from mbsfmu.divide_and_conquer.constrained_bodies import in_coordinates
 from mbsfmu.formulations.projection import Projection, TracedProjection
-from mbsfmu.initialization.accelerations import accelerations
+from mbsfmu.initialization.initialization import accelerations
 from mbsfmu.model import Mechanism, RigidBody
 from mbsfmu.parts import Revolute
 from mbsfmu.systems.functions import SystemFunctions

@@ -12,8 +12,8 @@ from spatial import random_tree
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, Mechanism
 from mbsfmu.divide_and_conquer.assembly import suitable_penalty
-from mbsfmu.formulations.code_options import Assembly
 from mbsfmu.formulations.dca_alm import DcaAlm
+from mbsfmu.formulations.formulation import Assembly
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.systems.functions import SystemFunctions

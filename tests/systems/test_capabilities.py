@@ -9,11 +9,18 @@ from systems.test_coupled_connections import Slider
 
 import mbsfmu
 from mbsfmu.equations.kinematics import NO_TURN
-from mbsfmu.systems.capabilities import ConstraintCorrections, require_capability
 from mbsfmu.systems.concatenated_system import CoupledSystem
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import SIZES, LoopsInUse, System, SystemContext, starts
+from mbsfmu.systems.system import (
+    SIZES,
+    ConstraintCorrections,
+    LoopsInUse,
+    System,
+    SystemContext,
+    require_capability,
+    starts,
+)
 
 ROWS, SHARES = (0, 1, 6, 8, 9), ((0, 1), (1, 3, 4))
 """Some of the five equations of a five-bar's loop and the five of Bennett's linkage, of all and of each."""

@@ -7,7 +7,7 @@ import pytest
 from spatial import KINDS, in_motion, random_tree
 
 import mbsfmu
-from mbsfmu.initialization.accelerations import accelerations
+from mbsfmu.initialization.initialization import accelerations
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import LoopsInUse
 from mbsfmu.tracing.workspace import Floats

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu.initialization.accelerations import accelerations
+from mbsfmu.initialization.initialization import accelerations
 from mbsfmu.parts import Free
 
 pytest.importorskip("pinocchio")

@@ -314,7 +314,8 @@ def test_code_that_makes_no_functions_counts_for_nothing(tmp_path: Path, monkeyp
 def test_code_that_is_left_out_is_not_loaded_where_functions_are_made() -> None:
     """Traces and compiled code of runs are made with other folders alone."""
     code = (
-        "import sys, mbsfmu.parts, mbsfmu.native.compiled, mbsfmu.native.ensemble_library, mbsfmu.simulation.factory\n"
+        "import sys, mbsfmu.parts, mbsfmu.native.compiled, mbsfmu.native.ensemble_library\n"
+        "import mbsfmu.simulation.simulation\n"
         "from mbsfmu.native import many_points\n"
         "from mbsfmu.tracing.kept_traces import UNUSED\n"
         "loaded = {name.split('.')[1] for name in sys.modules if name.startswith('mbsfmu.')}\n"

@@ -10,7 +10,7 @@ from accessibility import findings
 from chromium import Chromium
 
 import mbsfmu
-from mbsfmu.base.formatted_quantity import PREFIXED, number, written
+from mbsfmu.base.physical_units import PREFIXED, number, written
 
 SCENE = "document.querySelector('.mbsfmu-scene').scene"
 MOST_BYTES, MOST_SECONDS = 3_000_000, 2.0

@@ -46,13 +46,12 @@ from mbsfmu.equations.rotation import (
 )
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.modelling.data import Array
-from mbsfmu.systems.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.systems.mechanism.bodies_system import BodiesSystem, QuaternionJoints, orientation_of
 from mbsfmu.systems.mechanism.joint_reactions import constraint_reactions
 from mbsfmu.systems.mechanism.mechanism_parts import absolute_variables, angular_velocity_integrals
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.part_variables import make_system
-from mbsfmu.systems.system import LoopsInUse, System, SystemContext
+from mbsfmu.systems.system import ConstraintCorrections, LoopsInUse, StartPlacement, System, SystemContext
 from mbsfmu.tracing.workspace import Kept
 
 

@@ -21,16 +21,17 @@ from mbsfmu.equations.kinematics import (
 )
 from mbsfmu.equations.rotation import stack
 from mbsfmu.modelling.data import Array
-from mbsfmu.systems.capabilities import (
+from mbsfmu.systems.mechanism.joint_reactions import relating_pulls
+from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
+from mbsfmu.systems.system import (
     ConstraintMotion,
     EventIndicators,
     InertiaTensors,
     JointReactions,
+    LoopsInUse,
     MovingReferences,
+    SystemContext,
 )
-from mbsfmu.systems.mechanism.joint_reactions import relating_pulls
-from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
-from mbsfmu.systems.system import LoopsInUse, SystemContext
 
 _PARTS = ("coordinates", "velocities", "accelerations", "momenta")
 

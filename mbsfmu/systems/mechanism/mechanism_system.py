@@ -28,7 +28,6 @@ from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.modelling.data import Array
 from mbsfmu.modelling.variables import Causality
-from mbsfmu.systems.capabilities import ArticulatedDynamics, CanonicalMomenta
 from mbsfmu.systems.checks import check_forces, check_joint
 from mbsfmu.systems.mechanism.bodies_system import BodiesSystem, QuaternionJoints, orientation_of
 from mbsfmu.systems.mechanism.joint_reactions import apparent_inertias, carried_inertias, own_inertias, tree_reactions
@@ -41,7 +40,16 @@ from mbsfmu.systems.mechanism.mechanism_parts import (
     reaction_variables,
 )
 from mbsfmu.systems.part_variables import part_variable, trial_points
-from mbsfmu.systems.system import NO_LOOPS, LoopsInUse, SystemContext, Tensor, starting, starts
+from mbsfmu.systems.system import (
+    NO_LOOPS,
+    ArticulatedDynamics,
+    CanonicalMomenta,
+    LoopsInUse,
+    SystemContext,
+    Tensor,
+    starting,
+    starts,
+)
 from mbsfmu.tracing.workspace import Kept
 
 REFINEMENTS = 2

@@ -48,8 +48,7 @@ from hydraulics.restrictors import TwoPort
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.model_data import circuits_of
-from mbsfmu.view.pages.blocks import stack
-from mbsfmu.view.pages.page import HtmlElement, data_block, filled
+from mbsfmu.view.pages.page import HtmlElement, data_block, filled, stack
 from mbsfmu.view.plots.plot import SCRIPTS
 from mbsfmu.view.scene.payload import node_pressure
 from mbsfmu.view.scene.poses import Recorded

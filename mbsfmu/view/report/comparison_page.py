@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, floor, log10
 
-from mbsfmu.base.formatted_quantity import NOTHING, number, percent, quantity, step_length
+from mbsfmu.base.physical_units import NOTHING, number, percent, quantity, step_length
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.comparison.reference_run import CoupledReference
-from mbsfmu.view.pages.blocks import (
+from mbsfmu.view.pages.page import (
     Cell,
+    HtmlElement,
     answer,
     beside,
     csv_text,
@@ -22,7 +23,6 @@ from mbsfmu.view.pages.blocks import (
     table,
     unfolded,
 )
-from mbsfmu.view.pages.page import HtmlElement
 from mbsfmu.view.plots.plot import Axis, Curve, Kind, Panel, Plot, grouped
 from mbsfmu.view.report.report_sections import Circumstances, circuit_section, moving
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.formatted_quantity import number, percent, quantity
+from mbsfmu.base.physical_units import number, percent, quantity
 from mbsfmu.modelling import DataError
-from mbsfmu.view.pages.blocks import (
+from mbsfmu.view.pages.page import (
     Cell,
+    HtmlElement,
     answer,
     as_sentence,
     beside,
@@ -25,7 +26,6 @@ from mbsfmu.view.pages.blocks import (
     table,
     unfolded,
 )
-from mbsfmu.view.pages.page import HtmlElement
 from mbsfmu.view.plots.plot import Curve, Plot, by_unit
 from mbsfmu.view.report.report_sections import Circumstances
 

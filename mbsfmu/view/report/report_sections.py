@@ -15,13 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.formatted_quantity import quantity
+from mbsfmu.base.physical_units import quantity
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
 from mbsfmu.modelling import DataError
 from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams, circuit_elements, recorded_reader
-from mbsfmu.view.pages.blocks import call, key_value_table, notes, paragraph, section, stack, table, unfolded
-from mbsfmu.view.pages.page import HtmlElement
+from mbsfmu.view.pages.page import HtmlElement, call, key_value_table, notes, paragraph, section, stack, table, unfolded
 from mbsfmu.view.play.play_page import PlayPage
 from mbsfmu.view.plots.plot import Curve, Plot, by_unit, chosen_signals, grouped
 from mbsfmu.view.scene import Animation

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.formatted_quantity import number, percent, quantity, step_length
+from mbsfmu.base.physical_units import number, percent, quantity, step_length
 from mbsfmu.cosim.runs.master import NO_ERROR_ESTIMATE
 from mbsfmu.cosim.runs.run_recorder import LARGE_RESIDUAL, CosimulationResult
 from mbsfmu.integration.error_measure import NOT_ESTIMATED
 from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.modelling import DataError
 from mbsfmu.simulation.run_result import Result
-from mbsfmu.view.pages.blocks import (
+from mbsfmu.view.pages.page import (
     Cell,
+    HtmlElement,
     answer,
     as_sentence,
     beside,
@@ -27,7 +28,6 @@ from mbsfmu.view.pages.blocks import (
     stack,
     table,
 )
-from mbsfmu.view.pages.page import HtmlElement
 from mbsfmu.view.plots.plot import grouped
 from mbsfmu.view.report.report_sections import (
     Circumstances,

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from mbsfmu.analysis.fitting import FitResult
 from mbsfmu.analysis.residuals import FitSignal
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.formatted_quantity import number, percent, quantity, step_length
+from mbsfmu.base.physical_units import number, percent, quantity, step_length
 from mbsfmu.studies import StudyResult
-from mbsfmu.view.pages.blocks import (
+from mbsfmu.view.pages.page import (
     Cell,
+    HtmlElement,
     answer,
     as_sentence,
     beside,
@@ -29,7 +30,6 @@ from mbsfmu.view.pages.blocks import (
     table,
     unfolded,
 )
-from mbsfmu.view.pages.page import HtmlElement
 from mbsfmu.view.plots.plot import COLOURS, Axis, Curve, Kind, Panel, Plot, grouped
 from mbsfmu.view.report.report_sections import Circumstances
 

@@ -10,7 +10,7 @@ from spatial import Random, in_motion, random_tree
 from spatial_loops import LOOPS, loop_of
 
 import mbsfmu
-from mbsfmu.divide_and_conquer.constrained_bodies import in_coordinates
+from mbsfmu.divide_and_conquer.articulation import in_coordinates
 from mbsfmu.formulations.projection import Projection, TracedProjection
 from mbsfmu.initialization.initialization import accelerations
 from mbsfmu.model import Mechanism, RigidBody

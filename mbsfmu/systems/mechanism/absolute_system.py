@@ -19,9 +19,8 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.divide_and_conquer.articulated_bodies import across, along_coordinates, filled, impulse, joint_jacobian
-from mbsfmu.divide_and_conquer.articulation import about, relating_wrenches
+from mbsfmu.divide_and_conquer.articulation import ConstrainedBodies, about, relating_wrenches
 from mbsfmu.divide_and_conquer.assembly import Corrections
-from mbsfmu.divide_and_conquer.constrained_bodies import ConstrainedBodies
 from mbsfmu.equations.constraints import CutJoint, aligning
 from mbsfmu.equations.joint_coordinates import MotionState, is_measurable, measure, unwound
 from mbsfmu.equations.kinematics import (

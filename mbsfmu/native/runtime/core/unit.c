@@ -19,7 +19,6 @@
 #include "run_reports.c"
 #include "start.c"
 #include "points.c"
-#include "variation.c"
 #include "modes.c"
 #include "values.c"
 #include "derivatives.c"

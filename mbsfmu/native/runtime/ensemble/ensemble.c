@@ -24,7 +24,6 @@
 #include "lane_closure.c"
 #include "lane_error.c"
 #include "lane_steps.c"
-#include "lane_rows.c"
 #if SOLVER == ROSENBROCK
 #include "lane_adaptive_steps.c"
 #else

@@ -42,7 +42,7 @@ from mbsfmu.cosim.coupling.graph import (
     is_text,
     undriven_inputs,
 )
-from mbsfmu.cosim.coupling.sweeps import Explicit, names_of
+from mbsfmu.cosim.coupling.sweeps import OneSweep, names_of
 from mbsfmu.cosim.fmus.archive import read_fmu
 from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
@@ -407,7 +407,7 @@ class _Coupled:
         ]
         exchange = CouplingData(instances, lasting, nothing, rates, settings.extrapolation.rows)
         algorithm = make_algorithm(exchange, settings)
-        assert isinstance(algorithm, Explicit)
+        assert isinstance(algorithm, OneSweep)
         self._algorithm = algorithm
         if not exchange.names:
             raise InputError("no component has a numeric output; there is nothing to couple")

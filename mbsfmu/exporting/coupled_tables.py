@@ -19,7 +19,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.consistent_start import OutputGroup, OutputsOfInstance, is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
-from mbsfmu.cosim.coupling.sweeps import Explicit
+from mbsfmu.cosim.coupling.sweeps import OneSweep
 from mbsfmu.cosim.fmus.fmi2 import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3 import Fmi3Instance
 from mbsfmu.cosim.fmus.library_instance import LibraryPort
@@ -99,7 +99,7 @@ class CoupledSystem:
 
     instances: dict[str, Component]
     at_start: CouplingData
-    algorithm: Explicit
+    algorithm: OneSweep
     starts: dict[tuple[str, str], Any]
     variables: dict[str, Given | Shown]
     folders: dict[str, str]

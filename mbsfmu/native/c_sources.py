@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mbsfmu.compiling.compiler import CLOCKS, VERSIONS, Clocks, Fmi
+from mbsfmu.compiling.transpiler import Source
 from mbsfmu.modelling.variables import ModelExchangeData
 from mbsfmu.native.model_code import FILE, LEVEL, ModelCode
 from mbsfmu.native.operations import Operations, filled, operations_header
 from mbsfmu.native.shared import CONSTANTS
 from mbsfmu.native.traced_code import string
-from mbsfmu.native.transpiler import Source
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping import adaptive, newton, rosenbrock
 

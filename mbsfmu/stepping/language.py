@@ -1,6 +1,6 @@
 """Words of the restricted Python that steps are written in.
 
-It runs as it stands, and `mbsfmu.native.transpiler` makes C of it, for one machine and for lanes.
+It runs as it stands, and `mbsfmu.compiling.transpiler` makes C of it, for one machine and for lanes.
 
 A group of machines runs in lanes. What is annotated with `Real`, `Mask` or `Passing` belongs to a machine, and has a
 value in each lane; what is annotated with `int`, `bool`, `float` or `Text` is shared by a group, and is not assigned
@@ -13,6 +13,7 @@ constants of a machine's code.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
@@ -81,6 +82,18 @@ def divided(a: Real, b: Real) -> Real:
     if b != 0.0:
         return a / b
     return math.nan if a == 0.0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def zeros(count: int) -> Reals:
+    """Return room for so many numbers of a function's own."""
+    return [0.0] * count
+
+
+def tail(numbers: Reals, first: int) -> Reals:
+    """Return an array from one of its numbers on: another name for the same numbers."""
+    if not isinstance(numbers, ctypes._Pointer):
+        return numbers[first:]
+    return ctypes.cast(ctypes.addressof(numbers.contents) + first * ctypes.sizeof(ctypes.c_double), type(numbers))
 
 
 def add_columns(

@@ -15,7 +15,7 @@ from cosim.oscillator_theory import step_map
 
 import mbsfmu
 from mbsfmu import CosimulationResult, cosimulate
-from mbsfmu.cosim.coupling.stepping import find_bonds
+from mbsfmu.cosim.coupling.power_bonds import find_bonds
 
 STOP = 1.5
 

@@ -67,11 +67,11 @@ def test_every_bit_is_the_same(
 
 @pytest.mark.parametrize("extrapolation", EXTRAPOLATIONS)
 @pytest.mark.parametrize("units", ["halves_exact", "halves_poor"])
-def test_steps_may_be_made_by_turns(
+def test_steps_without_a_past_are_made_again(
     request: pytest.FixtureRequest, foreign: Callable[[str], Path], both: Run, made: list[int], units: str,
     extrapolation: str,
 ) -> None:  # fmt: skip
-    """Where all save states, the steps after the start and after a jump are made twice, which is Python's.
+    """Where all save states, the steps after the start and after a jump are made twice.
 
     Parabolas need two points before, and two steps.
     """
@@ -81,7 +81,7 @@ def test_steps_may_be_made_by_turns(
         algorithm="jacobi", extrapolation=extrapolation, step=1e-3, stop=0.2, energy_correction=True,
     )  # fmt: skip
     twice = {"zero": 0, "adaptive": 0, "quadratic": 4}.get(extrapolation, 2) if units == "halves_exact" else 0
-    assert (result.steps - sum(made), result.rollbacks) == (twice, twice)
+    assert (sum(made), result.rollbacks) == (result.steps, twice)
     late = np.clip(result.time - 0.1, 0.0, None)
     np.testing.assert_allclose(result["x"], np.exp(-result.time) + 2.0 * (1.0 - np.exp(-late)), rtol=1e-9)
     assert result.energy_residual_max > 0.0
@@ -252,7 +252,7 @@ def test_without_compiled_code_python_makes_the_steps(
         result = cosimulate(unit, step=0.1, stop=1.0)
         np.testing.assert_allclose(result["x"], np.exp(-result.time), rtol=1e-12)
     library.compiled_library.cache_clear()
-    assert made == []
+    assert sum(made) == 0 < len(made)
     told = [message for message in caplog.messages if "the master exchanges values in Python" in message]
     assert len(told) == bool(found)
 

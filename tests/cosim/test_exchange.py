@@ -3,17 +3,82 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ctypes import POINTER, c_double, c_ubyte
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS, MASSES, NAMES, STIFFNESSES, LinearSystem, export_linear, halves, whole
+from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from mbsfmu import StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
+from mbsfmu.cosim.compiled.coupled_step import go_on
+from mbsfmu.cosim.compiled.library import ExchangeTable
+from mbsfmu.cosim.compiled.member_step import extrapolate, interpolate, weigh
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean
 from mbsfmu.cosim.coupling.graph import Connection
+
+Floats = NDArray[np.float64]
+
+
+class Polynomials:
+    """The tables of a history alone, without members, over a step in s."""
+
+    def __init__(self, history: OutputHistory, step: float) -> None:
+        self.polynomials = np.zeros((history.rows, len(history.now)))
+        self.before, self.values = np.zeros(len(history.now)), np.zeros(len(history.now))
+        self.flags, self.unknown = np.zeros((2, len(history.now)), dtype=np.uint8)
+        self.unknown[history.unknown] = 1
+        self.weights = np.zeros((2, history.rows * history.known.size))
+        arrays = {
+            "known": history.known,
+            "polynomials": self.polynomials,
+            "before": self.before,
+            "values": self.values,
+            "extrapolation": self.weights[0],
+            "interpolation": self.weights[1],
+        }
+        flags = self.flags.ctypes.data_as(POINTER(c_ubyte))
+        self.table = ExchangeTable(
+            rows=history.rows,
+            output_rows=history.rows,
+            outputs=len(history.now),
+            columns=len(history.now),
+            known_rows=len(history.known),
+            points=history.points,
+            held=flags,
+            unknown=self.unknown.ctypes.data_as(POINTER(c_ubyte)),
+            takes_rates=history.extrapolation is Extrapolation.DERIVATIVES,
+            step=step,
+            length_count=len(history.lengths),
+            **{name: each.ctypes.data_as(POINTER(c_double)) for name, each in arrays.items()},
+        )
+        self.table.lengths[: len(history.lengths)] = history.lengths
+        weigh(self.table)
+
+
+def extrapolated(history: OutputHistory, step: float) -> Floats:
+    made = Polynomials(history, step)
+    extrapolate(made.table)
+    return made.polynomials
+
+
+def interpolated(history: OutputHistory, step: float, end: Floats) -> Floats:
+    made = Polynomials(history, step)
+    interpolate(made.table, end.tolist(), 0, len(end))
+    return made.polynomials
+
+
+def push(history: OutputHistory, now: Floats, step: float, rates: Floats | None) -> None:
+    made = Polynomials(history, step)
+    made.values[:] = now
+    go_on(made.table)
+    if rates is not None:
+        history.known[-1] = rates
+    history.went_on(tuple(made.table.lengths[: made.table.length_count]))
+
 
 LENGTHS = (0.3, 0.1, 0.25, 0.07)
 """Of steps in s, all different."""
@@ -38,14 +103,15 @@ def test_polynomials_go_through_unequal_steps(extrapolation: Extrapolation, coef
         end = time + length
         if index >= (0 if known else extrapolation.degree):
             integral = (value.integ()(end) - value.integ()(time)) / length
-            inside = history.interpolate(length, np.array([value(end)]))
+            inside = interpolated(history, length, np.array([value(end)]))
             assert ends(inside)[0] == pytest.approx(value(end), rel=1e-12)
             assert mean(inside)[0] == pytest.approx(integral, rel=1e-12)
             if not known:
-                assert ends(history.extrapolate(length))[0] == pytest.approx(value(end), rel=1e-12)
-                assert mean(history.extrapolate(length))[0] == pytest.approx(integral, rel=1e-12)
+                outside = extrapolated(history, length)
+                assert ends(outside)[0] == pytest.approx(value(end), rel=1e-12)
+                assert mean(outside)[0] == pytest.approx(integral, rel=1e-12)
         time = end
-        history.push(np.array([value(time)]), length, np.array([value.deriv()(time)]) if known else None)
+        push(history, np.array([value(time)]), length, np.array([value.deriv()(time)]) if known else None)
 
 
 def test_outputs_without_derivatives_run_through_points() -> None:
@@ -54,9 +120,9 @@ def test_outputs_without_derivatives_run_through_points() -> None:
     history = OutputHistory(
         Extrapolation.DERIVATIVES, np.full(2, value(0.0)), np.array([value.deriv()(0.0), np.nan]), []
     )
-    history.push(np.full(2, value(0.3)), 0.3, np.array([value.deriv()(0.3), np.nan]))
+    push(history, np.full(2, value(0.3)), 0.3, np.array([value.deriv()(0.3), 0.0]))
     exact = (value.integ()(0.4) - value.integ()(0.3)) / 0.1
-    np.testing.assert_allclose(mean(history.interpolate(0.1, np.full(2, value(0.4)))), exact, rtol=1e-12)
+    np.testing.assert_allclose(mean(interpolated(history, 0.1, np.full(2, value(0.4)))), exact, rtol=1e-12)
 
 
 PUSH = StepSignal(times=(0.4,), values=(50.0,))

@@ -12,7 +12,7 @@ from foreign_fmus import compiler
 
 from mbsfmu import SimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
-from mbsfmu.cosim.runs.compiled_steps import CompiledSteps
+from mbsfmu.cosim.runs.recorded_steps import RecordedSteps
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -29,13 +29,14 @@ def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> lis
     """Make steps in Python or in compiled code, and count those of compiled code."""
     monkeypatch.setenv(SWITCH, request.param)
     numbers: list[int] = [int(request.param)]
-    advance = CompiledSteps.advance
+    advance = RecordedSteps.advance
 
-    def noting(self: CompiledSteps, index: int, end: int) -> int:
-        numbers.append(advance(self, index, end))
-        return numbers[-1]
+    def noting(self: RecordedSteps, index: int, end: int) -> int:
+        made = advance(self, index, end)
+        numbers.append(made if self.is_compiled else 0)
+        return made
 
-    monkeypatch.setattr(CompiledSteps, "advance", noting)
+    monkeypatch.setattr(RecordedSteps, "advance", noting)
     return numbers
 
 
@@ -107,7 +108,7 @@ def test_events_to_round_off_of_times(
     np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)
     counts = [sum(period * number <= time + 1e-12 for number in range(1, 30)) for time in result.time]
     np.testing.assert_array_equal(result["ticking.count"], counts)
-    assert control == "error" or bool(ways[1:]) == bool(ways[0])
+    assert control == "error" or any(ways[1:]) == bool(ways[0])
 
 
 def test_steps_that_are_made_again(foreign: Unit) -> None:

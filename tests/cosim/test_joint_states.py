@@ -14,7 +14,7 @@ from cosim.test_integrated_joints import bar
 from model_exchange_fmus.runs import Jumper
 
 from mbsfmu import Cosimulation
-from mbsfmu.cosim.compiled.library import ClosingTable
+from mbsfmu.cosim.compiled.library import ClosingTable, ExchangeTable
 from mbsfmu.cosim.coupling.iterated_coupling import LearnedInverse
 from mbsfmu.cosim.fmus.model_exchange import FmuIntegrator
 from mbsfmu.cosim.joints.joined_models import JoinedModels, _least
@@ -122,11 +122,11 @@ def test_differences_with_hardly_an_effect_are_left_out(
     jumper: Jumper, monkeypatch: pytest.MonkeyPatch, share: float, kept: bool
 ) -> None:
     """By co-simulation, below 1e-5: differences are exact to about 1e-6."""
-    monkeypatch.setattr(JointClosing, "_jacobian", lambda self, differences: np.diag([1.0, share]))
+    monkeypatch.setattr(JointClosing, "_jacobian", lambda self, table: np.diag([1.0, share]))
     closing = JointClosing.__new__(JointClosing)
-    closing.trials, closing.table, closing.directions = type("Trials", (), {"count": 1})(), ClosingTable(), np.eye(2)
+    closing.count, closing.table, closing.directions = 1, ClosingTable(), np.eye(2)
     closing.inverse = LearnedInverse(2, closing.table.inverse)
-    closing._renew(1.0, lambda multipliers, perturbations: multipliers)
+    closing._renew(ExchangeTable(step=1.0))
     np.testing.assert_allclose(closing.inverse.columns, np.diag([1.0, 1.0 / share if kept else 0.0]), rtol=1e-9)
     assert closing._rank == 1 + kept
 
@@ -160,10 +160,9 @@ def test_differences_of_steps_leave_the_fmus_where_they_were(pinned: list[Path])
     parameters = inside("left", "right", step=1e-3)
     with Cosimulation(pinned, joints=[PIN], step=2e-3, stop=0.1, parameters=parameters) as run:
         run.step()
-        closing = run._algorithm
-        closing.trials.follow()
-        residual = closing.trials.evaluate(closing._lines[0])
+        closing, table = run._algorithm, run._run_loop._steps.tables.exchange
+        table.made = 0  # in that step again
         before = closing.exchange.read().copy()
-        jacobian = closing.trials.differences(closing._lines[0], np.full(residual.shape, 1.0))
+        jacobian = closing._differences(table, np.full(closing.residual.shape, 1.0))
         np.testing.assert_array_equal(closing.exchange.read(), before)
         assert np.max(np.abs(jacobian)) > 1e-9

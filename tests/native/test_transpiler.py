@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from mbsfmu.native.transpiler import Source, UntranslatableError
+from mbsfmu.compiling.transpiler import Source, UntranslatableError
 
 HEAD = """
 from __future__ import annotations

@@ -8,16 +8,20 @@ A failed call is reported by its number; the caller that fills the structures as
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+import importlib
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, Structure, c_bool, c_double, c_int, c_size_t, c_ssize_t, c_ubyte, c_uint32, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mbsfmu.base.identity import content_key
 from mbsfmu.base.times import NEIGHBOURS
+from mbsfmu.compiling import transpiler
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import NoCompilerError, compile_library, is_compiled
+from mbsfmu.compiling.compiler import NoCompilerError, compile_library, is_compiled, kept_library
 from mbsfmu.compiling.kept import warn_once
+from mbsfmu.compiling.transpiler import Source, structure_name
 
 _Doubles = POINTER(c_double)
 _Places = POINTER(c_ssize_t)
@@ -152,17 +156,18 @@ class PortTable(Structure):
         ("component", c_void_p),
         ("groups", POINTER(VariableBlock)),
         ("group_count", c_size_t),
-        ("count", c_size_t),
+        ("count", c_int),
         ("values", _Doubles),
         ("slopes", _Doubles),
         ("rates", _Doubles),
-        ("rate_count", c_size_t),
+        ("rate_count", c_int),
         ("rate_places", _Places),
         ("references", POINTER(c_uint32)),
         ("reference_count", c_size_t),
         ("orders", POINTER(c_int)),
         ("set_rates", Rates),
         ("get_rates", Rates),
+        ("number", c_int),  # among `ports`
     ]
 
 
@@ -179,15 +184,17 @@ class MemberTable(Structure):
         ("offsets", _Doubles),
         ("taken", _Doubles),
         ("portion", _Doubles),
-        ("entries", c_size_t),
-        ("first_entry", c_size_t),
-        ("first_output", c_size_t),
+        ("entries", c_int),
+        ("first_entry", c_int),
+        ("first_output", c_int),
         ("converts", c_int),
         ("ramps", c_int),
         ("shares", c_int),
         ("rate", c_int),
+        ("part", c_int),  # which of its own steps comes next
         ("drives_later", c_int),
         ("saved", SavedState),
+        ("number", c_int),  # among `units`
     ]
 
 
@@ -200,7 +207,7 @@ class RateSource(Structure):
 class Side(Structure):
     """A side of a bond: coefficients of what it takes, so far apart, and the column of what it gives."""
 
-    _fields_: ClassVar = [("taken", _Doubles), ("stride", c_size_t), ("output", c_size_t)]
+    _fields_: ClassVar = [("taken", _Doubles), ("stride", c_int), ("output", c_int)]
 
 
 class Bond(Structure):
@@ -220,9 +227,9 @@ class InverseTable(Structure):
         ("moves", _Doubles),
         ("weights", _Doubles),
         ("room", _Doubles),
-        ("count", c_size_t),
-        ("updates", c_size_t),
-        ("most", c_size_t),
+        ("count", c_int),
+        ("updates", c_int),
+        ("most", c_int),
         ("is_known", c_int),
         ("least", c_double),
         ("worth", c_double),
@@ -244,9 +251,9 @@ class HandleTable(Structure):
         ("motion", _Doubles),
         ("columns", _Places),
         ("load_places", _Places),
-        ("load_count", c_size_t),
+        ("load_count", c_int),
         ("widening", c_double),
-        ("member", c_size_t),
+        ("member", c_int),
     ]
 
 
@@ -256,9 +263,15 @@ class JointTable(Structure):
     _fields_: ClassVar = [
         ("handles", POINTER(HandleTable)),
         ("kind", c_int),
-        ("first", c_size_t),
-        ("count", c_size_t),
+        ("first", c_int),
+        ("count", c_int),
         ("reference", _Doubles),
+        # where it is: as `joint_step.find_pose` has found it
+        ("apart", c_double * 3),  # from the first handle to the second one
+        ("inner", c_double * 9),  # rotation matrices of both bodies
+        ("outer", c_double * 9),
+        ("axis", c_double * 3),  # of a revolute joint, as the second body carries it
+        ("normals", c_double * 6),  # two vectors perpendicular to the axis, as the first body carries them
     ]
 
 
@@ -270,10 +283,11 @@ class ClosingTable(Structure):
 
     _fields_: ClassVar = [
         ("joints", POINTER(JointTable)),
-        ("joint_count", c_size_t),
-        ("count", c_size_t),
-        ("first_member", c_size_t),
-        ("member_count", c_size_t),
+        ("joint_count", c_int),
+        ("count", c_int),
+        ("first_member", c_int),
+        ("member_count", c_int),
+        ("integrates", c_int),  # whether one integrator takes them over the step, which is for Python
         # iteration
         ("inverse", InverseTable),
         ("multipliers", _Doubles),
@@ -286,11 +300,11 @@ class ClosingTable(Structure):
         ("most_turned", c_double),
         # prediction
         ("lines", _Doubles),
-        ("remembered", c_size_t),
-        ("known", c_size_t),
+        ("remembered", c_int),
+        ("known", c_int),
         ("length", c_double),
         ("directions", _Doubles),
-        ("rank", c_size_t),
+        ("rank", c_int),
         # rows of the constraints
         ("at_begin", _Doubles),
         ("at_end", _Doubles),
@@ -298,7 +312,7 @@ class ClosingTable(Structure):
         ("before", _Doubles),
         ("rows", _Doubles),
         ("rows_length", c_double),
-        ("rows_known", c_size_t),
+        ("rows_known", c_int),
         # differences
         ("jacobian", _Doubles),
         ("perturbations", _Doubles),
@@ -312,10 +326,10 @@ class ClosingTable(Structure):
         ("follows", c_int),
         ("learns", c_int),  # whether the inverse is updated after the next trial
         ("made", c_int),  # corrections of this step
-        ("next", c_size_t),  # member
+        ("next", c_int),  # member
         ("size", c_double),
         ("size_before", c_double),
-        ("rollbacks", c_size_t),
+        ("rollbacks", c_int),
     ]
 
 
@@ -328,7 +342,7 @@ class IterationTable(Structure):
     _fields_: ClassVar = [
         # what is iterated
         ("columns", _Places),
-        ("count", c_size_t),
+        ("count", c_int),
         ("tolerance", c_double),
         ("maximum", c_int),
         ("trial", _Doubles),
@@ -353,37 +367,60 @@ class IterationTable(Structure):
         ("is_compared", c_int),  # whether the last sweep is still to be judged
         ("is_renewed", c_int),  # whether the Jacobian was made for it
         ("found", c_double),  # largest residual after it, as a share of its scale
-        ("rollbacks", c_size_t),
     ]
 
 
 class ExchangeTable(Structure):
-    """All tables; members in the order of their steps."""
+    """All tables; members in the order of their steps.
+
+    Attributes
+    ----------
+    ports, units
+        What the numbers of ports and members mean where the step is made in Python, which asks them.
+    slot
+        Name under which the states of members are saved in the step.
+    is_compiled
+        Whether compiled code makes the step.
+    advance_apart, correct_outputs, integrate_joined
+        What `members.py` asks for by these names.
+    """
+
+    ports: Sequence[Any]
+    units: Sequence[Any]
+    slot: str
+    is_compiled: bool
+    advance_apart: Callable[[int, int], None]
+    correct_outputs: Callable[[], None]
+    integrate_joined: Callable[[], None]
 
     _fields_: ClassVar = [
         # sizes
-        ("rows", c_size_t),
-        ("output_rows", c_size_t),  # coefficients that follow from outputs and signals; others are those of wrenches
-        ("outputs", c_size_t),
-        ("columns", c_size_t),
-        ("known_rows", c_size_t),
-        ("points", c_size_t),
-        ("entry_count", c_size_t),
+        ("rows", c_int),
+        ("output_rows", c_int),  # coefficients that follow from outputs and signals; others are those of wrenches
+        ("outputs", c_int),
+        ("columns", c_int),
+        ("known_rows", c_int),
+        ("points", c_int),
+        ("entry_count", c_int),
         # what steps, and how
         ("members", POINTER(MemberTable)),
-        ("member_count", c_size_t),
+        ("member_count", c_int),
         ("rate_sources", POINTER(RateSource)),
-        ("rate_count", c_size_t),
+        ("rate_count", c_int),
         ("bonds", POINTER(Bond)),
-        ("bond_count", c_size_t),
+        ("bond_count", c_int),
         ("in_turn", c_int),
         ("takes_rates", c_int),
         ("corrects", c_int),
         ("goes_back", c_int),  # whether FMUs may be brought back to before a step
+        ("sweeps_again", c_int),  # how often a step of which too little is known is made again from saved states
+        ("again", c_int),  # how often the present one is
+        ("apart", c_int),  # whether members step at the same time, which is for Python
+        ("shown", c_int),  # whether outputs with direct feed-through are corrected, which is for Python
         ("iteration", POINTER(IterationTable)),  # NULL where steps are made once
         ("closing", POINTER(ClosingTable)),  # NULL without joints
         ("reactions", _Doubles),
-        ("reaction_count", c_size_t),
+        ("reaction_count", c_int),
         ("patience", c_double),
         # values
         ("values", _Doubles),
@@ -399,21 +436,25 @@ class ExchangeTable(Structure):
         # the steps that are to be made
         ("extrapolation", _Doubles),
         ("interpolation", _Doubles),
+        ("lengths", c_double * 2),  # of the last steps in s, the last one first, of which so many are known
+        ("length_count", c_int),
+        ("weighed", c_double * 3),  # lengths that the weights hold for, that of the step first, so many of them
+        ("weighed_count", c_int),
         ("step", c_double),
         ("times", _Doubles),
-        ("first", c_size_t),
+        ("first", c_int),
         ("signals_after", _Doubles),
         ("signals_before", _Doubles),
         ("recorded", _Doubles),
         ("first_row", c_size_t),
         # where it stands
-        ("made", c_size_t),
+        ("made", c_int),
         ("sweeps", c_size_t),
+        ("rollbacks", c_int),
         ("under_way", c_int),
         ("saved_at", c_double),  # time in s of the saved states
         ("earliest", c_double),  # time in s of the earliest states that are saved beside these; infinity without
-        ("turn", c_size_t),
-        ("part", c_int),
+        ("turn", c_int),
         # what went wrong
         ("refused", c_int),
         ("status", c_int),
@@ -428,11 +469,20 @@ STRAIGHT, FORGETTING = 0.25, 0.5
 """Of adaptive extrapolation: the sum of squares that lines may have missed over that of holding, and the weight of a
 step over that of the next one. A line through two points of an oscillation misses more than a half from ωh = 0.5 on,
 where it adds energy to what is hardly damped; holding an input and handing on the end does not."""
+SPHERICAL, REVOLUTE, PRISMATIC, FIXED = range(4)
+"""Kinds of joints, as `JOINT_KINDS` has them."""
+POSITION, VELOCITY, QUATERNION, ANGULAR_VELOCITY, WRENCH = 0, 3, 6, 10, 6
+"""Places in the array of a handle's motion, and the length of a wrench (force, moment)."""
 MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT, NO_JACOBIAN, NO_CONVERGENCE = range(7)
 """What compiled code comes back with: steps were made; a call of an FMU went wrong; a step of an FMU did, or was not
 asked for, and may go on; an output is not finite; a whole number of an FMU is set beyond those that it may take; an
 iteration needs a Jacobian, and goes on with it; an iteration does not converge."""
 
+_CONSTANTS = (
+    "STRAIGHT", "FORGETTING", "SPHERICAL", "REVOLUTE", "PRISMATIC", "FIXED", "POSITION", "VELOCITY", "QUATERNION",
+    "ANGULAR_VELOCITY", "WRENCH", "MADE", "REFUSED", "UNFINISHED", "NOT_FINITE", "UNFIT", "NO_JACOBIAN",
+    "NO_CONVERGENCE",
+)  # fmt: skip
 _STRUCTURES = (
     Clock, Access, Rates, Report, MakeStep, GetState, SetState, SavedState, VariableBlock, Ramp, PortTable, MemberTable,
     RateSource, Side, Bond, InverseTable, HandleTable, JointTable, ClosingTable, IterationTable, ExchangeTable,
@@ -460,40 +510,39 @@ def _lines() -> Iterator[str]:
     yield "#include <stdbool.h>"
     yield "#include <stddef.h>"
     yield "#include <stdint.h>"
-    yield f"#define STRAIGHT {STRAIGHT}"
-    yield f"#define FORGETTING {FORGETTING}"
+    for name in _CONSTANTS:
+        yield f"#define {name} {globals()[name]!r}"
     yield "#ifndef INSIDE_FMU"  # the constants of units, which an FMU of coupled FMUs has, have it too
     yield f"#define NEIGHBOURS {NEIGHBOURS}"
     yield "#endif"
     for name, signature in _SIGNATURES.items():
         yield f"typedef int {name}Function({signature});"
     for each in _STRUCTURES:
-        yield f"struct {_c_name(each)} {{"
+        yield f"struct {structure_name(each)} {{"
         for name, kind, *_ in each._fields_:
             begin = _FUNCTIONS.get(name)
             declared = _declared(kind) if begin is None else f"{begin}{each.__name__}Function *"
-            yield f"    {declared}{name};"
+            length = getattr(kind, "_length_", None)
+            yield f"    {declared}{name}{'' if length is None else f'[{length}]'};"
         yield "};"
-    yield f"#define STRUCTURE_SIZES ({' + '.join(f'sizeof(struct {_c_name(each)})' for each in _STRUCTURES)})"
+    yield f"#define STRUCTURE_SIZES ({' + '.join(f'sizeof(struct {structure_name(each)})' for each in _STRUCTURES)})"
     yield "#endif"
-
-
-def _c_name(structure: type[Structure]) -> str:
-    return structure.__name__.removesuffix("Table")
 
 
 def _declared(kind: Any) -> str:
     """Return the start of a C field declaration of a type."""
     if hasattr(kind, "contents"):
         return f"{_declared(kind._type_)}*"
-    name = _NAMES.get(kind) or f"struct {_c_name(kind)}"
+    if hasattr(kind, "_length_"):
+        return _declared(kind._type_)
+    name = _NAMES.get(kind) or f"struct {structure_name(kind)}"
     return name if name.endswith("*") else f"{name} "
 
 
 _MAIN = "exchange.c"
-_FILES = (
-    _MAIN, "iteration.h", "joint_closing.h", "joint_equations.h", "inverse.h", "states.h", "ports.h", "environment.h",
-)  # fmt: skip
+_FILES = (_MAIN, "ports.h", "environment.h")
+_STEPS = ("member_step", "interface_inverse", "joint_step", "joint_differences", "coupled_step")
+"""Modules in the language of steps, of which C files of these names are made."""
 
 
 def exchange_function() -> Callable[..., int] | None:
@@ -521,22 +570,24 @@ def setting_function() -> int | None:
 
 def compiled_exchange() -> Callable[..., int]:
     """Return the function of communication steps; errors as for `compiled_library`."""
-    function = compiled_library().mbsfmu_exchange
-    function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable), ctypes.c_size_t), ctypes.c_int
-    return function
-
-
-def compiled_differences() -> Callable[..., int]:
-    """Return the function of the derivatives of joints; errors as for `compiled_library`."""
-    function = compiled_library().mbsfmu_differences
-    function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable),), ctypes.c_int
-    return function
+    return compiled_library().mbsfmu_exchange
 
 
 def exchange_sources() -> dict[str, str]:
     """Return the C files by name."""
     sources = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _FILES}
+    places = {(__name__, name): name for name in _CONSTANTS}
+    for name in _STEPS:
+        source = Source(importlib.import_module(f"{__package__}.{name}"), places)
+        sources[f"{name}.h"] = source.documentation_in_c() + source.code(lanes=False)
     return {**sources, "layout.h": header()}
+
+
+def _made_from() -> Iterator[str]:
+    """Yield the paths of the files that compiled code is made from."""
+    yield from (str(Path(__file__).with_name(name)) for name in _FILES)
+    yield from (str(Path(__file__).with_name(f"{name}.py")) for name in _STEPS)
+    yield str(transpiler.__file__)
 
 
 @cache
@@ -552,8 +603,20 @@ def compiled_library() -> ctypes.CDLL:
     OSError
         When the library cannot be loaded.
     """
-    path = compile_library(exchange_sources(), {_MAIN: "-O2"}, None, portable=False)
+    key = content_key(header(), *(Path(file).read_text(encoding="utf-8") for file in _made_from()))
+    path = kept_library(key) or compile_library(
+        exchange_sources(), {_MAIN: "-O2"}, None, portable=False, key=key
+    )  # where it is kept, no C is made of the steps
     library = ctypes.CDLL(str(path))
+    table = ctypes.POINTER(ExchangeTable)
+    for name, arguments in (
+        ("exchange", (table, ctypes.c_int)),
+        ("differences", (table,)),
+        ("extrapolate", (table,)),
+        ("interpolate", (table, _Doubles)),
+        ("append", (table,)),
+    ):
+        getattr(library, f"mbsfmu_{name}").argtypes = arguments
     library.mbsfmu_exchange_size.restype = ctypes.c_size_t
     if library.mbsfmu_exchange_size() != total_size():
         raise CompilerError(f"{path} lays out structures in another way than Python")

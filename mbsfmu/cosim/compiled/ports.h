@@ -1,8 +1,9 @@
-/* Values of units: what is read, written, and noted of a call that goes wrong. */
+/* Functions of units: values, states and steps, and what is noted of a call that goes wrong. */
 
 #ifndef PORTS_H
 #define PORTS_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 
@@ -10,10 +11,9 @@
 #include "layout.h"
 
 enum { WARNING = 1 };
-enum outcome { MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT, NO_JACOBIAN, NO_CONVERGENCE };
 
 /* Note a call that went wrong. */
-static enum outcome refused(struct Exchange *exchange, int number, int status)
+static int refused(struct Exchange *exchange, int number, int status)
 {
     exchange->refused = number;
     exchange->status = status;
@@ -36,7 +36,7 @@ static int access(void *component, const struct VariableBlock *group, const stru
     return access->function(component, group->references, group->reference_count, group->buffer);
 }
 
-static enum outcome read_port(struct Exchange *exchange, const struct Port *port)
+static int read_port(struct Exchange *exchange, const struct Port *port)
 {
     for (size_t g = 0; g < port->group_count; g++) {
         const struct VariableBlock *group = &port->groups[g];
@@ -54,7 +54,7 @@ static enum outcome read_port(struct Exchange *exchange, const struct Port *port
     return MADE;
 }
 
-static enum outcome write_port(struct Exchange *exchange, const struct Port *port)
+static int write_port(struct Exchange *exchange, const struct Port *port)
 {
     for (size_t g = 0; g < port->group_count; g++) {
         const struct VariableBlock *group = &port->groups[g];
@@ -80,7 +80,7 @@ static enum outcome write_port(struct Exchange *exchange, const struct Port *por
 }
 
 /* Give the slopes to an FMU that takes them; to others mbsfmu_set_within gives what follows from them. */
-static enum outcome write_slopes(struct Exchange *exchange, const struct Port *port)
+static int write_slopes(struct Exchange *exchange, const struct Port *port)
 {
     if (!port->set_rates.function)
         return MADE;
@@ -89,7 +89,7 @@ static enum outcome write_slopes(struct Exchange *exchange, const struct Port *p
     return status > WARNING ? refused(exchange, port->set_rates.number, status) : MADE;
 }
 
-static enum outcome read_rates(struct Exchange *exchange, const struct Port *port)
+static int read_rates(struct Exchange *exchange, const struct Port *port)
 {
     const struct Rates *get = &port->get_rates;
     int status = get->counting ? get->counting(port->component, port->references, port->reference_count, port->orders,
@@ -97,6 +97,90 @@ static enum outcome read_rates(struct Exchange *exchange, const struct Port *por
                                : get->function(port->component, port->references, port->reference_count, port->orders,
                                                port->rates);
     return status > WARNING ? refused(exchange, port->get_rates.number, status) : MADE;
+}
+
+/* -- states and steps ---------------------------------------------------------------------------------------------- */
+
+static int save_member(struct Exchange *exchange, struct Member *member)
+{
+    struct SavedState *saved = &member->saved;
+    int status = saved->get.function(member->inputs.component, saved->state);
+    if (status > WARNING)
+        return refused(exchange, saved->get.number, status);
+    if (member->make_step.report)
+        saved->next_event = member->make_step.report->next_event;
+    return MADE;
+}
+
+static int restore_member(struct Exchange *exchange, const struct Member *member)
+{
+    struct Report *report = member->make_step.report;
+    int status = member->saved.set.function(member->inputs.component, *member->saved.state);
+    if (status > WARNING)
+        return refused(exchange, member->saved.set.number, status);
+    if (report) {
+        report->next_event = member->saved.next_event;
+        report->event = report->ends = false;
+    }
+    return MADE;
+}
+
+/* Whether an event is at a time in s, to round-off of times that add up lengths of steps. */
+static bool is_at_event(const struct Report *report, double now)
+{
+    return report->event || report->next_event <= now + NEIGHBOURS * (DBL_EPSILON * fabs(now));
+}
+
+/* Call a unit for a step; one that reports is not asked to go beyond its next event. */
+static int call_unit(const struct Exchange *exchange, const struct Member *member, double time, double step)
+{
+    const bool goes_back = exchange->goes_back || (member->saved.state && exchange->saved_at < time);
+    const bool stays = exchange->earliest >= time && !goes_back;
+    const struct MakeStep *make = &member->make_step;
+    struct Report *report = make->report;
+    void *component = member->inputs.component;
+    if (!report)
+        return make->function(component, time, step, stays);
+    report->asked = !is_at_event(report, time + step);
+    if (!report->asked)
+        return 0;
+    return make->reporting(component, time, step, stays, &report->event, &report->ends, &report->early, &report->reached);
+}
+
+static bool needs_a_look(const struct Report *report)
+{
+    return report && (!report->asked || report->event || report->ends || report->early || report->trouble);
+}
+
+/* Make one of a unit's own steps from a time on, in s; what it says of it may need a look before it goes on. */
+static int make_unit_step(struct Exchange *exchange, const struct Member *member, double begin, double step)
+{
+    member->clock->time = begin;
+    member->clock->steps++;
+    int status = call_unit(exchange, member, begin, step);
+    restore_environment(exchange, member->make_step.number);
+    if (status > WARNING || needs_a_look(member->make_step.report)) {
+        exchange->unit_step = step;
+        refused(exchange, member->make_step.number, status);
+        return UNFINISHED;
+    }
+    return MADE;
+}
+
+/* What Python alone does, and asks for in its tables. */
+static int advance_apart(struct Exchange *exchange, int first, int behind)
+{
+    return (void)exchange, (void)first, (void)behind, REFUSED;
+}
+
+static int correct_outputs(struct Exchange *exchange)
+{
+    return (void)exchange, REFUSED;
+}
+
+static int integrate_joined(struct Exchange *exchange)
+{
+    return (void)exchange, REFUSED;
 }
 
 #endif

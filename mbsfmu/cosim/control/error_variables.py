@@ -9,10 +9,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.cosim.coupling.coupled_steps import Stepping
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.stepping import Stepping
-from mbsfmu.cosim.coupling.sweeps import predicted
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError, Port
 
 
@@ -307,7 +306,7 @@ class DiscontinuityFinder:
 
     def defect(self, history: OutputHistory, step: float, end: Floats, weights: Floats) -> float:
         """Return the largest deviation of exchanged variables from their extrapolation, relative to weights."""
-        off = np.abs(end - predicted(history, step))[self._driving]
+        off = np.abs(end - self._stepping.steps.predicted(history, step))[self._driving]
         return float(np.max(off / weights[self._driving], initial=0.0))
 
     def effect(self, begin: Floats, end: Floats, sample: Sample, time: float, step: float) -> Floats:
@@ -333,7 +332,8 @@ class DiscontinuityFinder:
         polynomials[1:2] = end - begin
         given = [member.applied for member in exchange.members]
         for member, applied in zip(exchange.members, given, strict=True):
-            member.advance(self._otherwise(member, applied, polynomials, begin, end), None, time, step)
+            otherwise = self._otherwise(member, applied, polynomials, begin, end)
+            self._stepping.steps.advance(member, otherwise, time, step)
         self._stepping.algorithm.sweeps += 1
         result = self._watched.read(exchange.read())
         self._stepping.restore(END)

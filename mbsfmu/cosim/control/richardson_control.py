@@ -20,8 +20,8 @@ from mbsfmu.cosim.control.error_variables import (
 )
 from mbsfmu.cosim.control.run_statistics import RunStatistics, Standstill
 from mbsfmu.cosim.control.step_control import Controller, EnergyControl, PredictionControl, StepAttempt
+from mbsfmu.cosim.coupling.coupled_steps import Stepping
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory
-from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded
 
@@ -379,8 +379,7 @@ class RichardsonControl(Controller):
     def _take(self, attempt: StepAttempt, time: float, step: float) -> None:
         self._sum += self._try.ratio * step / (self._stop - self._start)
         self._tried = None
-        self._coarse.push(attempt.history.now, step, attempt.history.rates)
-        self._coarse.correction = attempt.history.correction
+        self.stepping.steps.append(self._coarse, attempt.history, step)
         if not self.stepping.exchange.ends:
             self._go_beside(attempt.history, time, step)
         self._standstill.look(self._points, self._inputs, self._beside.has_moved, time)

@@ -10,9 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.cosim.control.error_variables import BEGIN, CouplingTolerances, ErrorWeights, Watched
+from mbsfmu.cosim.coupling.coupled_steps import CommunicationPoint, Stepping
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.stepping import CommunicationPoint, Stepping
-from mbsfmu.cosim.coupling.sweeps import means, predicted
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 CONTROLS = ("fixed", "error", "energy")
@@ -155,7 +154,7 @@ class EnergyControl(Controller):
     def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
         trial, bonds = history.copy(), self.stepping.bonds
         point = self.stepping.advance(trial, time, step)
-        true = means(history, point.outputs, step)
+        true = self.stepping.steps.means(history, point.outputs, step)
         missed = np.abs([bond.missed(true) for bond in bonds])
         largest = self._largest_with(history.now, point.outputs)
         residual = missed[:, 0] * largest[:, 1] + missed[:, 1] * largest[:, 0]
@@ -199,7 +198,7 @@ class PredictionControl(Controller):
 
     def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
         trial = history.copy()
-        expected = predicted(history, step)
+        expected = self.stepping.steps.predicted(history, step)
         point = self.stepping.advance(trial, time, step)
         weights = self._weights.of(self._watched.read(point.outputs))[: len(expected)]
         error = np.abs(point.outputs - expected) / weights

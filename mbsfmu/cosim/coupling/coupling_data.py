@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.coupling.extrapolation import mean, part
+from mbsfmu.cosim.coupling.extrapolation import mean
 from mbsfmu.cosim.coupling.graph import Connection, is_text, value_map
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError, Instance, Port
 from mbsfmu.modelling.variables import Causality, Variability
@@ -160,7 +160,6 @@ class _Follower:
 
 NUMERIC = ("Real", "Integer", "Enumeration", "Boolean")
 """Numeric kinds of variables."""
-_LINE = np.array([[-1.0 / 3.0], [4.0 / 3.0]])  # what the curvature of a parabola adds to the straight line through it
 
 
 class CoupledInstance:
@@ -251,62 +250,28 @@ class CoupledInstance:
             result += self.taken.item(power, entry) / (power + 1)
         return result
 
-    def advance(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
-        """Set the inputs to polynomials over a communication step in s, and make the step.
-
-        Parameters
-        ----------
-        polynomials
-            Coefficients, shape (rows, number of columns); see `History`.
-        correction
-            What is added to each entry over the whole step; None for nothing.
-        time, step
-            Beginning and length of the communication step in s.
-        """
-        self.take(polynomials, correction)
-        if self.rate == 1:
-            self.set_inputs(step)
-            self._step(time, step)
-            return
-        for index in range(self.rate):
-            self._set(part(self.taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
-            self._step(time + index * step / self.rate, step / self.rate)
-
     @property
     def steps_apart(self) -> bool:
-        """Whether `begin` and `complete` make a communication step in two parts, between which others step."""
+        """Whether a communication step can be begun, and waited for later, while others step."""
         return self.rate == 1 and self.instance.steps_apart
 
-    def begin(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
-        """Set the inputs as `advance` does, and begin the step; `complete` waits for its end."""
-        self.take(polynomials, correction)
-        self.set_inputs(step)
-        self.instance.send_step(time, step)
+    def step(self, time: float, step: float) -> None:
+        """Make one of the instance's own steps in s.
 
-    def complete(self, time: float, step: float) -> None:
-        """Wait for the end of a communication step that was begun."""
+        Raises
+        ------
+        FmuError, FmuEnded
+            As of `Instance.step`; a step that is discarded but for a part is completed where that is wanted.
+        """
         try:
-            self.instance.finish_step()
+            self.instance.step(time, step)
         except FmuError as error:
             self.finish(error, time, step)
 
-    def take(self, polynomials: Floats, correction: Floats | None) -> None:
-        """Take what the inputs run along over a communication step, without setting them; see `advance`."""
-        taken = self.taken
-        polynomials.take(self.sources, 1, taken, "clip")
-        if self.converts:
-            taken *= self.factors
-            taken[0] += self.offsets
-        if correction is not None:
-            taken[0] += correction
-
-    def set_inputs(self, step: float) -> None:
-        """Set the inputs for a step of the instance in s to what was taken."""
-        self._set(self.taken, step)
-
-    def _step(self, time: float, step: float) -> None:
+    def complete(self, time: float, step: float) -> None:
+        """Wait for the end of a step in s that was begun; raises what `step` raises."""
         try:
-            self.instance.step(time, step)
+            self.instance.finish_step()
         except FmuError as error:
             self.finish(error, time, step)
 
@@ -325,30 +290,7 @@ class CoupledInstance:
             self.entries.values[:] += (reached - time) * self.entries.slopes
             self.entries.write()
             self.entries.write_slopes()
-        self._step(reached, time + step - reached)
-
-    def _set(self, polynomials: Floats, step: float) -> None:
-        """Set the inputs for one step of the instance.
-
-        An FMU that interpolates gets a straight line, of a parabola the one with the same mean and the same end
-        (θ² ≈ 4/3 θ − 1/3): what the FMU integrates stays right to third order, for which the mean must be, and so
-        do outputs that depend directly on the input, which show its end. One that holds its inputs gets the mean. An
-        output of it that depends directly on the input shows the mean at the end, and is first order: the standard
-        does not allow to set the end value and read again without a step.
-        """
-        entries = self.entries
-        if self.ramps:
-            if len(polynomials) == 2:
-                entries.lines[:] = polynomials
-            else:
-                np.add(polynomials[:2], polynomials[2] * _LINE, entries.lines)
-            np.divide(entries.slopes, step, entries.slopes)
-            entries.write()
-            entries.write_slopes()
-            return
-        if not self.shares:
-            entries.values[:] = mean(polynomials)
-        entries.write()
+        self.step(reached, time + step - reached)
 
 
 class CouplingData:

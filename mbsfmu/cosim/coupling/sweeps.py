@@ -11,9 +11,8 @@ Co-Simulation of Dynamic Systems with the Functional Mock-up Interface").
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,9 +20,10 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.cosim.compiled.library import ClosingTable, ExchangeTable, IterationTable, PortTable
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean, part
-from mbsfmu.cosim.fmus.fmu_instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats, Port
 
 
 class _Outputs:
@@ -184,8 +184,8 @@ class Settings:
     threads: int = 1
 
 
-class Algorithm(ABC):
-    """Base of coupling algorithms.
+class Algorithm:
+    """Base of coupling algorithms: what a coupled step is made with (`mbsfmu.cosim.compiled.coupled_step`).
 
     Parameters
     ----------
@@ -229,10 +229,8 @@ class Algorithm(ABC):
             for index, member in enumerate(order)
         ]
         self._resources = ExitStack()
-        self._pool: ThreadPoolExecutor | None = None
         if settings.threads > 1:
-            self._pool = self._resources.enter_context(ThreadPoolExecutor(settings.threads))
-        self._is_driven = len(exchange.driven) > 0
+            self.pool = self._resources.enter_context(ThreadPoolExecutor(settings.threads))
         self.takes_rates = settings.extrapolation is Extrapolation.DERIVATIVES
         self.corrected = np.zeros(len(exchange.columns), dtype=bool)
         self.corrected[: len(exchange.names)] = True
@@ -259,14 +257,17 @@ class Algorithm(ABC):
         return min(self.settings.extrapolation.degree + (2 if hermite else 1), most)
 
     @property
-    def compiled_turns(self) -> list[tuple[CoupledInstance, bool]]:
-        """The members in the order in which they step in compiled code, with whether later ones take what they give."""
+    def order_of_steps(self) -> list[tuple[CoupledInstance, bool]]:
+        """The members in the order in which they step, with whether later ones take what they give."""
         return self.turns if self.in_turn else [(member, False) for member in self.exchange.members]
 
-    def compiled_slot(self, member: CoupledInstance) -> str | None:
-        """Return the slot of the states of a member that compiled code saves in steps; None for none."""
+    slot: str = START
+    """Name under which states of members are saved in steps."""
+
+    def is_saved(self, member: CoupledInstance) -> bool:
+        """Return whether steps save the state of a member."""
         del member
-        return START if self.iterates else None
+        return self.iterates
 
     def history(self) -> OutputHistory:
         """Return a history that starts with the present outputs."""
@@ -286,138 +287,55 @@ class Algorithm(ABC):
                     held.update(source for source in member.sources if source < len(self.exchange.names))
         return sorted(held)
 
-    def step(self, history: OutputHistory, time: float, step: float) -> None:
-        """Make a communication step in s, and append its end to the history.
+    again = 0
+    """How often a step is made again of which too little is known."""
+    compiles = True
+    """Whether compiled code can make its steps."""
+
+    @property
+    def other_ports(self) -> Sequence[Port]:
+        """Ports of members beside their inputs and outputs."""
+        return ()
+
+    # -- what it has beside -----------------------------------------------------------------------------------------
+
+    @property
+    def iteration_table(self) -> IterationTable | None:
+        """Numbers and arrays of an iteration; None where steps are made once."""
+        return None
+
+    pool: ThreadPoolExecutor | None = None
+    """Threads that FMUs step in; None for none."""
+    correction: LinearCorrection | None = None
+    """Corrects outputs with direct feed-through; None without."""
+
+    def closing(self, port_table: Callable[[Port], PortTable]) -> ClosingTable | None:
+        """Return how joints are closed, with the tables of ports; None without joints."""
+        del port_table
+        return None
+
+    def make_jacobian(self, table: ExchangeTable) -> None:
+        """Make the Jacobian of an iteration in a step, where the step is.
 
         Raises
         ------
         SimulationError
-            When an FMU refuses, or an iteration does not converge.
+            When an FMU refuses.
         """
-        end = self._advance(history, time, step)
-        missed = self._missed(history, end, step) if self.settings.energy_correction else None
-        history.push(end, step, self.exchange.read_rates() if self.takes_rates else None)
-        history.correction = missed
+        raise NotImplementedError
 
-    @abstractmethod
-    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
-        """Advance all members and return the outputs at the end, in a new array."""
+    def failure(self, time: float) -> SimulationError:
+        """Return the error of a step from a time in s whose iteration does not converge."""
+        raise NotImplementedError
 
-    # -- sweeps ---------------------------------------------------------------------------------------------
-
-    def _complete(self, polynomials: Floats, time: float, step: float) -> Floats:
-        """Add the columns of signals: start value, or the line through both ends of the step."""
-        if not self._is_driven:
-            return polynomials
-        driven = self.exchange.driven
-        columns = np.zeros((len(polynomials), len(driven)))
-        columns[0] = driven.after(time)
-        if len(columns) > 1:
-            columns[1] = driven.before(time + step) - columns[0]
-        return np.concatenate([polynomials, columns], axis=1)
-
-    def _in_parallel(self, polynomials: Floats, time: float, step: float, integral: Floats | None = None) -> Floats:
-        """Let all members step with the same polynomials; return the outputs, which the next sweep overwrites."""
-        self.sweeps += 1
-        self._advance_all(self.exchange.members, polynomials, time, step, integral)
-        return self.exchange.read()
-
-    def _advance_all(
-        self, members: Sequence[CoupledInstance], polynomials: Floats, time: float, step: float, integral: Floats | None
-    ) -> None:
-        """Let some members step with the same polynomials, in threads where there are some.
-
-        Those in other processes begin, those in this one step, and only then the others are waited for, all of them
-        before one that failed ends the step.
-        """
-
-        def correction(member: CoupledInstance) -> Floats | None:
-            return None if integral is None else integral[member.entry_place] / step
-
-        def advance(member: CoupledInstance) -> None:
-            member.advance(polynomials, correction(member), time, step)
-
-        if self._pool is None:
-            apart = [member for member in members if member.steps_apart]
-            failures: list[SimulationError] = []
-            for member in apart:
-                member.begin(polynomials, correction(member), time, step)
-            try:
-                for member in members:
-                    if member not in apart:
-                        advance(member)
-            except SimulationError as error:
-                failures.append(error)
-            for member in apart:
-                try:
-                    member.complete(time, step)
-                except SimulationError as error:
-                    failures.append(error)
-            if failures:
-                raise failures[0]
-            return
-        made = [self._pool.submit(advance, member) for member in members]
-        wait(made)  # all of them, before one that failed ends the step
-        for each in made:
-            each.result()
-
-    def _in_turn(
-        self, history: OutputHistory, polynomials: Floats, time: float, step: float, integral: Floats | None = None
-    ) -> Floats:
-        """Let the members step in sequence; later ones interpolate to new outputs of earlier ones.
-
-        Returns the outputs, which the next sweep overwrites; the polynomials are overwritten too.
-        """
-        self.sweeps += 1
-        for member, drives_later in self.turns:
-            correction = None if integral is None else integral[member.entry_place] / step
-            member.advance(polynomials, correction, time, step)
-            found = member.outputs.read()
-            if drives_later:
-                polynomials[:, member.place] = history.interpolate(step, found, member.place)
-        return self.exchange.outputs
-
-    def _return(self) -> None:
-        """Restore all members to the start of the step."""
-        self.rollbacks += 1
-        self.exchange.restore(START)
-
-    def _missed(self, history: OutputHistory, end: Floats, step: float) -> Floats:
-        """Return the integral of outputs minus that of the inputs up to the end of the step; (inputs,).
-
-        What was missed before and made up for in this step falls out.
-
-        After Benedikt et al. (2013), "NEPCE: a nearly energy-preserving coupling element for weak-coupled problems
-        and co-simulation". Followed signals miss nothing.
-        """
-        true = means(history, end, step)
-        missed = np.zeros(len(self.exchange.entry_sources)) if history.correction is None else history.correction.copy()
-        for member in self.exchange.members:
-            coupled = self.corrected[member.sources]
-            sources = member.sources[coupled]
-            wanted = true[sources] * member.factors[coupled] + member.offsets[coupled]
-            missed[member.entry_place][coupled] += step * (wanted - member.applied[coupled])
-        return missed
+    def integrate(self, table: ExchangeTable) -> None:
+        """Integrate the members that joints join over a step, where one integrator takes them."""
+        raise NotImplementedError
 
 
 def _columns(member: CoupledInstance) -> list[int]:
     """Return the columns of a member's outputs."""
     return list(range(member.place.start, member.place.stop))
-
-
-def predicted(history: OutputHistory, step: float) -> Floats:
-    """Return the extrapolated outputs at the end of a step in s, shape (outputs,)."""
-    return ends(history.extrapolate(step))
-
-
-def means(history: OutputHistory, end: Floats, step: float) -> Floats:
-    """Return the means of the outputs over a step in s, of at least linear polynomials.
-
-    The history ends where the step begins; shape (outputs,).
-    """
-    if history.extrapolation is Extrapolation.ZERO:
-        return 0.5 * (history.now + end)
-    return mean(history.interpolate(step, end))
 
 
 def names_of(members: Sequence[str]) -> str:
@@ -439,57 +357,22 @@ class OneSweep(Algorithm):
         # Adaptive inputs are held until lines have met them, which asks nothing of the FMUs.
         ahead = settings.extrapolation.degree > 0 and settings.extrapolation is not Extrapolation.ADAPTIVE
         improves = ahead and not exchange.without_states()
-        self._correction = LinearCorrection(exchange) if settings.linear_correction else None
+        self.correction = LinearCorrection(exchange) if settings.linear_correction else None
         self.again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 
-    def repeats(self, history: OutputHistory) -> bool:
-        """Return whether the coming step is repeated, for lack of history."""
-        return self.again > 0 and history.is_fresh
-
-    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
-        """Make a step without iteration; without sufficient history repeat it, if states can be saved.
-
-        The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
-        the third order, and make step control begin with tiny ones; so would a second one with straight inputs where
-        parabolas are wanted, in outputs that depend directly on inputs. An output that depends directly on inputs is as
-        wrong as these were in the sweep before: each FMU with such outputs asks for one sweep more.
-        """
-        again = self.again if self.repeats(history) else 0
-        if again:
-            self.exchange.save(START, time)
-        polynomials = self._complete(history.extrapolate(step), time, step)
-        end = self._corrected(self._one_sweep(history, polynomials, time, step), time + step)
-        for _ in range(again):
-            self._return()
-            polynomials = self._complete(history.interpolate(step, end.copy()), time, step)
-            end = self._corrected(self._one_sweep(history, polynomials, time, step), time + step)
-        if again:
-            self.exchange.release(START)
-        return end.copy()
-
-    def _corrected(self, end: Floats, time: float) -> Floats:
-        """Return outputs at the end of a step, at a time in s, corrected if that is wanted."""
-        return end if self._correction is None else self._correction.apply(end, time)
-
-    @abstractmethod
-    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
-        """Let all members step once; return the outputs, which the next sweep overwrites."""
+    def is_saved(self, member: CoupledInstance) -> bool:
+        """Return whether steps save the state of a member, as those that are made again."""
+        del member
+        return self.again > 0
 
 
-class Explicit(OneSweep):
-    """Base of explicit algorithms."""
-
-
-class Jacobi(Explicit):
+class Jacobi(OneSweep):
     """Jacobi: all members step with the data at the start of the step."""
 
     options: ClassVar[tuple[str, ...]] = ("threads", "linear_correction")
 
-    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
-        return self._in_parallel(polynomials, time, step, history.correction)
 
-
-class GaussSeidel(Explicit):
+class GaussSeidel(OneSweep):
     """Gauss–Seidel: members step in sequence; later ones use new outputs of earlier ones.
 
     With held inputs a later member gets the end value, else the polynomial to it.
@@ -497,6 +380,3 @@ class GaussSeidel(Explicit):
 
     options: ClassVar[tuple[str, ...]] = ("order", "linear_correction")
     in_turn = True
-
-    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
-        return self._in_turn(history, polynomials.copy(), time, step, history.correction)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from ctypes import POINTER, c_double
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -131,8 +132,11 @@ class Port(ABC):
         """Return the first derivatives of the outputs by time in 1/s; all must be Real."""
 
     def table(self, calls: FmuCalls) -> PortTable:
-        """Return the port's table for compiled code, if supported."""
-        raise NotImplementedError
+        """Return the port's table for coupled steps, with its functions where compiled code can call them."""
+        del calls
+        table = PortTable(count=len(self.names))
+        table.values, table.slopes = (each.ctypes.data_as(POINTER(c_double)) for each in (self.values, self.slopes))
+        return table
 
 
 class Instance(ABC):

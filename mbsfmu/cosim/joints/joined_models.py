@@ -14,20 +14,22 @@ them: positions by the nearest states, velocities by impulses at the joints, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.cosim.coupling.coupling_data import CouplingData
+from mbsfmu.cosim.compiled.library import ClosingTable, ExchangeTable, PortTable
+from mbsfmu.cosim.compiled.member_step import set_inputs, take
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.graph import CoupledJoint
 from mbsfmu.cosim.coupling.sweeps import Settings, names_of
-from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded, FmuError
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded, FmuError, Port
 from mbsfmu.cosim.fmus.model_exchange import FmuIntegrator, IntegratedModel, ModelExchangeInstance, Refused
-from mbsfmu.cosim.joints.joint_closing import Advance, JointAlgorithm
+from mbsfmu.cosim.joints.joint_closing import JointAlgorithm
 from mbsfmu.cosim.joints.joint_equations import BoundHandle, BoundJoint, speeds
 
 _RANK = 1e-6
@@ -484,20 +486,30 @@ class JointIntegration(JointAlgorithm):
         for joint in self.joints:
             joint.begin()
         self._models.begin()
-        self.reactions = self._models.reactions()
+        self.reactions[:] = self._models.reactions()
         return super().history()
 
-    def _step_together(
-        self, polynomials: Floats, advance: Advance, correction: Floats | None, time: float, step: float
-    ) -> None:
-        del advance
-        self.sweeps += 1
-        for member in self.together:
-            missed = None if correction is None else correction[member.entry_place] / step
-            member.take(polynomials, missed)
-            member.set_inputs(step)
-        self._models.step(time, step)
-        self.reactions = self._models.reactions()
+    compiles = False
+
+    def is_saved(self, member: CoupledInstance) -> bool:
+        """Return whether steps save the state of a member: where they are made again."""
+        del member
+        return self.again > 0
+
+    def closing(self, port_table: Callable[[Port], PortTable]) -> ClosingTable:
+        """Return which members one integrator takes over a step."""
+        del port_table
+        return self._place(ClosingTable(integrates=True))
+
+    def integrate(self, table: ExchangeTable) -> None:
+        """Integrate the FMUs over a step."""
+        table.sweeps += 1
+        first = table.closing[0].first_member
+        for turn in range(first, first + table.closing[0].member_count):
+            take(table, table.members[turn])
+            set_inputs(table, table.members[turn], table.step)
+        self._models.step(table.times[table.first + table.made], table.step)
+        self.reactions[:] = self._models.reactions()
 
 
 def check_rates(joints: Sequence[BoundJoint], rates: Mapping[str, int]) -> None:

@@ -1,14 +1,4 @@
-"""Joints between FMUs: handles of loaded FMUs, and the constraint equations between two of them.
-
-Constraint equations of joints between two handles.
-
-A handle's motion is an array of position (3), velocity (3), unit quaternion w, x, y, z (4) and angular velocity (3) in
-the inertial frame. With the velocities V = (v, ω) of both, the rates of the constraints are G₁ V₁ + G₂ V₂; multipliers
-λ load the handles by the wrenches G₁ᵀ λ and G₂ᵀ λ (force, moment), which do no work together.
-
-Gaps and rows are found in plain numbers, in the order of `compiled/joint_equations.h`, for the same result to the last
-bit; that is also many times as fast as in arrays of three.
-"""
+"""Joints between FMUs: handles of loaded FMUs, and the constraint equations between two (`compiled.joint_step`)."""
 
 from __future__ import annotations
 
@@ -19,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.cosim.compiled.joint_step import find_gap, find_pose, find_rows
+from mbsfmu.cosim.compiled.library import HandleTable, JointTable
 from mbsfmu.cosim.coupling.coupling_data import Constant, Signal
-from mbsfmu.cosim.coupling.graph import CoupledJoint, JointHandle
+from mbsfmu.cosim.coupling.graph import JOINT_KINDS, CoupledJoint, JointHandle
+from mbsfmu.cosim.coupling.iterated_coupling import pointer_to
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.cosim.fmus.model_exchange import ModelExchangeInstance
 from mbsfmu.equations.rotation import perpendicular, rotation_elements, unit
@@ -29,8 +22,6 @@ from mbsfmu.modelling.measurement_units import IDENTITY, UnitOfMeasurement, conv
 from mbsfmu.modelling.variables import Causality, Variability
 
 POSITION, VELOCITY, QUATERNION, ANGULAR_VELOCITY = slice(0, 3), slice(3, 6), slice(6, 10), slice(10, 13)
-Vector = Sequence[float]
-Matrix = Sequence[Vector]
 MOTION = 13
 """Length of the array of a handle's motion."""
 
@@ -64,8 +55,14 @@ class JointEquations:
         self.turns = joint.kind != "spherical"
         self.are_moments = np.arange(self.count) >= (2 if joint.kind == "prismatic" else 3)
         self.reference = np.stack([np.eye(3), np.eye(3)])
-        none = np.zeros((3, 3))
-        self._straight = np.hstack([-np.eye(3), none]), np.hstack([np.eye(3), none])
+        self._motions = np.zeros((2, MOTION))
+        self._handles = (HandleTable * 2)(*(HandleTable(motion=pointer_to(motion)) for motion in self._motions))
+        self._table = JointTable(
+            handles=self._handles,
+            kind=JOINT_KINDS.index(joint.kind),
+            count=self.count,
+            reference=pointer_to(self.reference),
+        )
 
     def begin(self, first: Floats, second: Floats) -> None:
         """Take the motions of the handles at the start, from which angles are counted."""
@@ -74,57 +71,23 @@ class JointEquations:
             axes = np.stack([self._axis, *perpendicular(self._axis)])
         self.reference[:] = rotation(first).T @ rotation(second), axes
 
+    def _find_pose(self, first: Floats, second: Floats) -> None:
+        self._motions[:] = first, second
+        find_pose(self._table)
+
     def gap(self, first: Floats, second: Floats) -> Floats:
         """Return what the joint is open by, in m and rad, shape (count,)."""
-        apart = _difference(second, first)
-        if not self.turns:
-            return np.array(apart)
-        inner, outer = _elements(first), _elements(second)
-        if self.kind == "revolute":
-            carried = self._carried(outer)
-            return np.array([*apart, *(_dot(normal, carried) for normal in self._normals(inner))])
-        angles = self._angles(inner, outer)
-        if self.kind == "prismatic":
-            return np.array([*(_dot(normal, apart) for normal in self._normals(inner)), *angles])
-        return np.array([*apart, *angles])
+        self._find_pose(first, second)
+        result = np.zeros(self.count)
+        find_gap(self._table, pointer_to(result))
+        return result
 
     def rows(self, first: Floats, second: Floats) -> tuple[Floats, Floats]:
         """Return G₁ and G₂, each of shape (count, 6)."""
-        if not self.turns:
-            return self._straight
-        inner = _elements(first)
-        begins, ends = np.zeros((self.count, 6)), np.zeros((self.count, 6))
-        turning = self.are_moments
-        if self.kind == "prismatic":
-            apart, normals = _difference(second, first), self._normals(inner)
-            ends[:2, :3] = normals
-            begins[:2, :3] = -ends[:2, :3]
-            begins[:2, 3:] = [[-each for each in _crossed(apart, normal)] for normal in normals]
-        else:
-            begins[:3], ends[:3] = self._straight
-        if self.kind == "revolute":
-            carried = self._carried(_elements(second))
-            ends[turning, 3:] = [_crossed(carried, normal) for normal in self._normals(inner)]
-        else:
-            ends[turning, 3:] = list(zip(*inner, strict=True))
-        begins[turning, 3:] = -ends[turning, 3:]
-        return begins, ends
-
-    def _normals(self, inner: Matrix) -> list[Vector]:
-        """Return the two vectors perpendicular to the axis, as the first body carries them."""
-        return [_turned(inner, axis) for axis in self.reference[1, 1:].tolist()]
-
-    def _carried(self, outer: Matrix) -> Vector:
-        """Return the axis of a revolute joint as the second body carries it."""
-        x, y, z = self.reference[1, 0].tolist()
-        return _turned(outer, [a * x + b * y + c * z for a, b, c in zip(*self.reference[0].tolist(), strict=True)])
-
-    def _angles(self, inner: Matrix, outer: Matrix) -> Vector:
-        """Return the angles by which the second body's orientation is off, about the axes of the first one."""
-        reference = self.reference[0].tolist()
-        back = [[_dot(row, other) for other in reference] for row in outer]
-        off = [[_dot(column, other) for other in zip(*back, strict=True)] for column in zip(*inner, strict=True)]
-        return [0.5 * (off[2][1] - off[1][2]), 0.5 * (off[0][2] - off[2][0]), 0.5 * (off[1][0] - off[0][1])]
+        self._find_pose(first, second)
+        begins, ends = np.zeros(6 * self.count), np.zeros(6 * self.count)
+        find_rows(self._table, pointer_to(begins), pointer_to(ends))
+        return begins.reshape(-1, 6), ends.reshape(-1, 6)
 
     def rate(self, first: Floats, second: Floats) -> Floats:
         """Return the velocities over the constraints in m/s and rad/s, shape (count,)."""
@@ -164,35 +127,9 @@ def _cross(vector: Floats, others: Floats) -> Floats:
     return others @ np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # many times as fast as NumPy's
 
 
-def _elements(motion: Floats) -> Matrix:
-    """Return the rotation matrix of a handle's body, row by row."""
-    return rotation_elements(*motion[QUATERNION].tolist())
-
-
-def _difference(second: Floats, first: Floats) -> Vector:
-    """Return the vector from one handle to the other one."""
-    return (second[POSITION] - first[POSITION]).tolist()
-
-
-def _dot(one: Vector, other: Vector) -> float:
-    return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
-
-
-def _turned(matrix: Matrix, vector: Vector) -> Vector:
-    return [_dot(row, vector) for row in matrix]
-
-
-def _crossed(one: Vector, other: Vector) -> Vector:
-    return [
-        one[1] * other[2] - one[2] * other[1],
-        one[2] * other[0] - one[0] * other[2],
-        one[0] * other[1] - one[1] * other[0],
-    ]
-
-
 def rotation(motion: Floats) -> Floats:
     """Return the rotation matrix of a handle's body, shape (3, 3)."""
-    return np.array(_elements(motion))
+    return np.array(rotation_elements(*motion[QUATERNION].tolist()))
 
 
 def speeds(motion: Floats) -> Floats:

@@ -17,6 +17,7 @@ from mbsfmu.base.files import WriteError
 from mbsfmu.cosim.control.richardson_control import make_controller
 from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.algorithms import make_algorithm
+from mbsfmu.cosim.coupling.coupled_steps import Stepping
 from mbsfmu.cosim.coupling.coupling_data import CouplingData, DrivenInputs, Signal, Texts
 from mbsfmu.cosim.coupling.graph import (
     Connection,
@@ -27,7 +28,7 @@ from mbsfmu.cosim.coupling.graph import (
     connect_elements,
     undriven_inputs,
 )
-from mbsfmu.cosim.coupling.stepping import Stepping, find_bonds
+from mbsfmu.cosim.coupling.power_bonds import find_bonds
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.joints.joined_models import JointIntegration, check_rates
 from mbsfmu.cosim.joints.joint_closing import ROWS, JointClosing, joint_rates
@@ -276,7 +277,7 @@ class Cosimulation:
         thinning = Thinning(graph.start, chosen.record_every, interval)
         self._record = Record(columns, bonds, width, thinning, self._output)
         return RunSetup(
-            stepping=Stepping(self._algorithm, bonds),
+            stepping=Stepping(self._algorithm, bonds, history),
             history=history,
             record=self._record,
             statistics=self.statistics,

@@ -16,13 +16,13 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import resolution, tolerance
 from mbsfmu.cosim.control.run_statistics import Grid, RunStatistics
 from mbsfmu.cosim.control.step_control import Controller, StepAttempt
+from mbsfmu.cosim.coupling.coupled_steps import CommunicationPoint, Stepping
 from mbsfmu.cosim.coupling.coupling_data import DrivenInputs, Texts
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.stepping import CommunicationPoint, Stepping
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded, FmuError
-from mbsfmu.cosim.runs.compiled_steps import CompiledSteps, compile_step, compile_steps
 from mbsfmu.cosim.runs.preparation import environment_notes, loop_notes
+from mbsfmu.cosim.runs.recorded_steps import RecordedSteps
 from mbsfmu.cosim.runs.run_recorder import Record
 from mbsfmu.cosim.runs.scenario import Scenario, Values
 
@@ -264,8 +264,7 @@ class FixedRunLoop(CoupledRunLoop):
         self._lengths[np.abs(self._lengths - self.step) <= self._same] = self.step
         self._times: list[float] = points.tolist()
         self._jumps = [index for index, time in enumerate(self._times) if time in self._jumping]
-        self._compiled: CompiledSteps | None = None
-        self._is_compiled = False
+        self._steps: RecordedSteps | None = None
 
     @property
     def time(self) -> float:
@@ -299,12 +298,14 @@ class FixedRunLoop(CoupledRunLoop):
         super().begin()
         self._check_lengths(self._lengths)
 
-    def _compile(self) -> CompiledSteps | None:
-        if not self._is_compiled:
-            self._is_compiled, parts = True, self.parts
-            if not parts.texts.changes:
-                self._compiled = compile_steps(parts.stepping, parts.history, parts.record, self._times, self._lengths)
-        return self._compiled
+    def _many(self) -> RecordedSteps | None:
+        """Return what makes many steps at once; None where texts are handed on between them."""
+        parts = self.parts
+        if self._steps is None and not parts.texts.changes:
+            self._steps = RecordedSteps(
+                parts.stepping.algorithm, parts.history, parts.stepping.bonds, parts.record, self._times, self._lengths
+            )
+        return self._steps
 
     def _advance(self, until: float, most: float) -> None:
         while most > 0 and not self.done:
@@ -323,17 +324,18 @@ class FixedRunLoop(CoupledRunLoop):
         self._begin_step(self._times[index])
         if self._times[index] in self._jumping:
             self.restart()
-        compiled = self._compile()
+        many = self._many()
         try:
-            made = compiled.advance(index, self._until(index, end)) if compiled else 0
-            if not made:
+            if many is not None:
+                made = many.advance(index, self._until(index, end))
+            else:
                 self._step(self._times[index], self._times[index + 1], float(self._lengths[index]))
                 made = 1
         except FmuEnded as ended:
             self._ended_at = self._end_within(parts.record.time, ended.time)
             return 1
         self._index = index + made
-        if compiled:
+        if many is not None:
             parts.record.flush()
         if ends:
             self._report_end(self._times[self._index])
@@ -389,8 +391,6 @@ class ControlledRunLoop(CoupledRunLoop):
         self._reported_at, self._crawls = parts.start, False
         for member in parts.stepping.exchange.members:
             member.finishes = not controller.returns  # else the step is made again, to where the FMU has come
-        if not parts.texts.changes:
-            parts.stepping.compiled = compile_step(parts.stepping, parts.history)
 
     @property
     def time(self) -> float:

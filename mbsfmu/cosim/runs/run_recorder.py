@@ -20,7 +20,7 @@ from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.coupling.graph import CoupledJoint, Exposed
-from mbsfmu.cosim.coupling.stepping import PowerBond
+from mbsfmu.cosim.coupling.power_bonds import PowerBond
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.cosim.fmus.variable_descriptions import with_article
 from mbsfmu.cosim.runs.load_fmus import Drawable

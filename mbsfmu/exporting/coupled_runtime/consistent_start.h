@@ -50,7 +50,7 @@ static int make_group(struct System *system, const struct GroupSpec *spec, struc
 static int write_entries(struct System *system, const struct EntriesSpec *spec, const struct Port *port,
                          const double *values)
 {
-    for (size_t k = 0; k < port->count; k++)
+    for (int k = 0; k < port->count; k++)
         port->values[k] = values[spec->sources[k]] * spec->factors[k] + spec->offsets[k];
     return port->count == 0 || went_well(system, write_port(&system->exchange, port));
 }
@@ -119,7 +119,7 @@ static int form_matrix(struct System *system, const struct Group *group, const d
         const struct EntriesSpec *entries = &part->spec->entries;
         const size_t rows = part->outputs.count;
         int is_given = 1;
-        for (size_t entry = 0; entry < part->entries.count && is_given; entry++) {
+        for (int entry = 0; entry < part->entries.count && is_given; entry++) {
             size_t column = place_in(spec, entries->sources[entry]);
             if (column == n)
                 continue;

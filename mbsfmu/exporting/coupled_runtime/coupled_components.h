@@ -61,8 +61,6 @@ struct System {
     size_t changing_count;
     double *given;            /* values of parameters and inputs, then whether they were set; in `changing` */
     double *before;           /* the same before they were set */
-    double last_lengths[2], weighed[3];
-    size_t length_count, weighed_count;
     struct Place place;
     double point[1];
     int is_whole, is_initializing, is_stepping, is_evaluated, has_failed;

@@ -133,7 +133,7 @@ static int go_on_after_discard(struct Unit *unit, double step, int status)
             return ends_the_run(unit, reached);
         if (!(begin < reached && reached < end))
             break;
-        for (size_t k = 0; unit->spec->ramps && k < unit->entries.count; k++)
+        for (int k = 0; unit->spec->ramps && k < unit->entries.count; k++)
             unit->entries.values[k] += (reached - begin) * unit->entries.slopes[k];
         if (unit->spec->ramps && (write_port(exchange, &unit->entries) != MADE ||
                                   write_slopes(exchange, &unit->entries) != MADE))

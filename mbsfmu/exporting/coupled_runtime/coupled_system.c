@@ -24,8 +24,8 @@ struct Saved {
     struct System *system;
     struct Saved *next;
     struct Place place;
-    double last_lengths[2], *changing;
-    size_t length_count;
+    double lengths[2], *changing;
+    int length_count;
     int is_complete, has_missed, is_initializing, is_stepping;
     struct Clock *clocks;
     double *next_events;
@@ -38,6 +38,19 @@ static struct Group *groups_of(struct System *system)
 }
 
 /* -- begin and end --------------------------------------------------------------------------------------------------- */
+
+/* Let a member save its state where sweeps are made again, and restore it. */
+static int make_kept_state(struct Unit *unit, struct SavedState *saved)
+{
+    const char *get = unit->spec->version == 2 ? "fmi2GetFMUstate" : "fmi3GetFMUState";
+    const char *set = unit->spec->version == 2 ? "fmi2SetFMUstate" : "fmi3SetFMUState";
+    saved->get.function = (GetStateFunction *)need(unit, get);
+    saved->set.function = (SetStateFunction *)need(unit, set);
+    saved->get.number = number_of(unit, get);
+    saved->set.number = number_of(unit, set);
+    saved->state = &unit->kept;
+    return saved->get.function && saved->set.function;
+}
 
 static int make_members(struct System *system)
 {
@@ -65,6 +78,8 @@ static int make_members(struct System *system)
             member->make_step.report = &unit->report;
         }
         member->clock = &unit->clock;
+        if (SWEEPS_AGAIN > 0 && !make_kept_state(unit, &member->saved))
+            return 0;
         member->inputs = unit->entries;
         member->outputs = unit->outputs;
         member->sources = (ptrdiff_t *)spec->entries.sources;
@@ -121,6 +136,7 @@ static int make_exchange(struct System *system)
     exchange->in_turn = IN_TURN;
     exchange->corrects = CORRECTS;
     exchange->adapts = ADAPTS;
+    exchange->sweeps_again = SWEEPS_AGAIN;
     exchange->patience = INFINITY;
     exchange->known = system->changing;
     exchange->values = exchange->known + known_rows * n;
@@ -445,7 +461,7 @@ int end_initialization(System *system)
     memcpy(exchange->known + OUTPUTS, exchange->values, OUTPUTS * sizeof(double));
     memset(exchange->known + 2 * OUTPUTS, 0, (KNOWN_ROWS - 2) * OUTPUTS * sizeof(double));
     exchange->has_missed = 0;
-    system->length_count = system->weighed_count = 0;
+    exchange->length_count = 0;
     system->is_initializing = 0;
     system->is_stepping = 1;
     system->has_failed = 0;
@@ -468,128 +484,41 @@ int terminate_system(System *system)
 
 /* -- steps ------------------------------------------------------------------------------------------------------------ */
 
-/* Write a weight of the known row for all outputs. */
-static void weigh(double *weights, size_t row, size_t known, double value)
-{
-    for (size_t j = 0; j < OUTPUTS; j++)
-        weights[(row * KNOWN_ROWS + known) * OUTPUTS + j] = value;
-}
-
-/* Weights of polynomials over a step in s, as `OutputHistory` makes them; only where lengths have changed. */
-static void weigh_step(struct System *system, double step)
-{
-    double *extrapolation = system->exchange.extrapolation, *interpolation = system->exchange.interpolation;
-    const double *lengths = system->last_lengths;
-    const size_t count = system->length_count;
-    double now[3] = {step, count > 0 ? lengths[0] : 0.0, count > 1 ? lengths[1] : 0.0};
-    if (system->weighed_count == count + 1 && memcmp(now, system->weighed, sizeof now) == 0)
-        return;
-    memcpy(system->weighed, now, sizeof now);
-    system->weighed_count = count + 1;
-    memset(extrapolation, 0, ROWS * KNOWN_ROWS * OUTPUTS * sizeof(double));
-    memset(interpolation, 0, ROWS * KNOWN_ROWS * OUTPUTS * sizeof(double));
-    weigh(extrapolation, 0, 1, 1.0);
-    weigh(interpolation, 0, 1, 1.0);
-    if (ROWS < 2)
-        return;
-    weigh(interpolation, 1, 0, 1.0);
-    weigh(interpolation, 1, 1, -1.0);
-    for (size_t k = 0; k < 3 && count > 0; k++) {
-        const double last[3] = {1.0, -1.0, 0.0}, earlier[3] = {0.0, 1.0, -1.0};
-        if (count == 1 && k < 2)
-            weigh(extrapolation, 1, 1 + k, last[k] * step / lengths[0]);
-        if (count == 2) {
-            double slope = last[k] / lengths[0], bend = (slope - earlier[k] / lengths[1]) / (lengths[0] + lengths[1]);
-            weigh(extrapolation, 1, 1 + k, step * (slope + lengths[0] * bend));
-            weigh(extrapolation, 2, 1 + k, step * step * bend);
-        }
-        if (ROWS == 3) {
-            double slope = last[k] / step, bend = (slope - earlier[k] / lengths[0]) / (step + lengths[0]);
-            weigh(interpolation, 1, k, step * (slope - step * bend));
-            weigh(interpolation, 2, k, step * step * bend);
-        }
-    }
-}
-
-/* Go on with a sweep until all components have made their step; those that need a look get it. */
-static int sweep(struct System *system)
-{
-    struct Exchange *exchange = &system->exchange;
-    enum outcome outcome;
-    while ((outcome = advance_all(exchange)) == UNFINISHED)
-        if (!finish_step(system->calls[exchange->refused].unit, exchange->unit_step, exchange->status))
-            return 0;
-    return went_well(system, outcome);
-}
-
-/* Make the first sweeps of a step of which too little is known: inputs then interpolate to what was found. */
-static int repeat_sweeps(struct System *system)
-{
-    struct Exchange *exchange = &system->exchange;
-    double next_events[COMPONENTS];
-    for (size_t k = 0; k < COMPONENTS; k++) {
-        next_events[k] = system->units[k].report.next_event;
-        if (!save_unit(&system->units[k], &system->units[k].kept))
-            return 0;
-    }
-    for (int again = 0; again < SWEEPS_AGAIN; again++) {
-        if (!sweep(system))
-            return 0;
-        for (size_t k = 0; k < COMPONENTS; k++)
-            if (!restore_unit(&system->units[k], system->units[k].kept, next_events[k]))
-                return 0;
-        interpolate(exchange, 0, OUTPUTS);
-        exchange->turn = 0;
-        exchange->part = 0;
-    }
-    return 1;
-}
-
 /* Forget what is known from much shorter steps: over a longer one it extrapolates round-off. */
 static void forget_short_steps(struct System *system, double length)
 {
-    for (size_t k = 0; k < system->length_count; k++)
-        if (length > MOST_EXTRAPOLATED * system->last_lengths[k])
-            system->length_count = k;
+    struct Exchange *exchange = &system->exchange;
+    for (int k = 0; k < exchange->length_count; k++)
+        if (length > MOST_EXTRAPOLATED * exchange->lengths[k])
+            exchange->length_count = k;
 }
 
 static int make_communication_step(struct System *system, double length)
 {
     struct Exchange *exchange = &system->exchange;
+    int outcome;
     exchange->environment = environment();
     exchange->goes_back = system->saved != NULL;
     exchange->made = exchange->first = exchange->first_row = 0;
     exchange->step = length;
     system->point[0] = system->place.time;
     forget_short_steps(system, length);
-    weigh_step(system, length);
-    exchange->under_way = 1;
-    exchange->turn = 0;
-    exchange->part = 0;
-    extrapolate(exchange);
-    if (POINTS > system->length_count && SWEEPS_AGAIN > 0 && !repeat_sweeps(system))
-        return 0;
-    if (!sweep(system))
-        return 0;
-    enum outcome outcome = make_step(exchange); /* its sweep is made: what is left is the end of the step */
+    exchange->under_way = 0;
+    while ((outcome = make_step(exchange)) == UNFINISHED)
+        if (!finish_step(system->calls[exchange->refused].unit, exchange->unit_step, exchange->status))
+            return 0;
     if (outcome == NOT_FINITE) {
         size_t j = 0;
         while (j + 1 < OUTPUTS && isfinite(exchange->values[j]))
             j++;
         return fails(system, "%s is not finite at t = %.9g s: the run diverges", output_names[j], system->place.time + length);
     }
-    if (!went_well(system, outcome))
-        return 0;
-    if (POINTS > 1)
-        system->last_lengths[1] = system->last_lengths[0];
-    system->last_lengths[0] = length;
-    system->length_count += system->length_count < POINTS;
-    return 1;
+    return went_well(system, outcome);
 }
 
 void restart_history(System *system)
 {
-    system->length_count = 0;
+    system->exchange.length_count = 0;
 }
 
 /* The communication point behind some of those that were not passed yet. */
@@ -697,8 +626,8 @@ int save_system(System *system, void **place)
         saved->next_events[k] = system->units[k].report.next_event;
     }
     memcpy(saved->changing, system->changing, system->changing_count * sizeof(double));
-    memcpy(saved->last_lengths, system->last_lengths, sizeof saved->last_lengths);
-    saved->length_count = system->length_count;
+    memcpy(saved->lengths, system->exchange.lengths, sizeof saved->lengths);
+    saved->length_count = system->exchange.length_count;
     saved->place = system->place;
     saved->has_missed = system->exchange.has_missed;
     saved->is_initializing = system->is_initializing;
@@ -726,8 +655,8 @@ int restore_system(System *system, const void *given)
         unit->is_stepping = saved->is_stepping;
     }
     memcpy(system->changing, saved->changing, system->changing_count * sizeof(double));
-    memcpy(system->last_lengths, saved->last_lengths, sizeof saved->last_lengths);
-    system->length_count = saved->length_count;
+    memcpy(system->exchange.lengths, saved->lengths, sizeof saved->lengths);
+    system->exchange.length_count = saved->length_count;
     system->place = saved->place;
     system->exchange.has_missed = saved->has_missed;
     system->is_initializing = saved->is_initializing;

@@ -55,7 +55,7 @@ static int make_port(struct Unit *unit, const struct PortSpec *spec, double *val
 }
 
 /* Whether a call of the exchange went well; else the reason is told. */
-static int went_well(struct System *system, enum outcome outcome)
+static int went_well(struct System *system, int outcome)
 {
     const struct Exchange *exchange = &system->exchange;
     if (outcome == MADE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import POINTER, Array, c_double, c_size_t, c_ssize_t, c_ubyte, pointer
+from ctypes import POINTER, Array, c_double, c_ssize_t, c_ubyte, pointer
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,19 @@ from numpy.typing import NDArray
 
 from mbsfmu.cosim.compiled.library import (
     Bond,
-    ClosingTable,
     ExchangeTable,
     MakeStep,
     MemberTable,
+    PortTable,
     RateSource,
     SavedState,
     Side,
 )
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.iterated_coupling import Iterated
-from mbsfmu.cosim.coupling.stepping import BondSide, PowerBond
+from mbsfmu.cosim.coupling.power_bonds import BondSide, PowerBond
 from mbsfmu.cosim.coupling.sweeps import Algorithm
-from mbsfmu.cosim.fmus.fmu_instance import FmuCalls, Instance
+from mbsfmu.cosim.fmus.fmu_instance import FmuCalls, Instance, Port
 
 _ELEMENTS = {
     np.dtype(np.float64): c_double,
@@ -41,9 +40,7 @@ class Tables:
     algorithm
         The algorithm.
     functions
-        What makes a step of each of its members, in the order of its turns in compiled code.
-    closing
-        How it closes joints; None without joints.
+        What makes a step of each of its members, in the order of its turns, for compiled code; None without.
     calls
         Where functions get their numbers.
     bonds
@@ -68,7 +65,7 @@ class Tables:
     missed
         Integral of what each entry missed.
     states
-        The instances whose states are saved in steps: with their slots, and their states at the start of the last one.
+        The instances whose states compiled code saves in steps, with these at the start of the last one.
     disturbing
         Of each call, whether it has left another floating-point environment, which was put back.
     """
@@ -76,23 +73,24 @@ class Tables:
     def __init__(
         self,
         algorithm: Algorithm,
-        functions: Sequence[MakeStep],
-        closing: ClosingTable | None,
+        functions: Sequence[MakeStep] | None,
         calls: FmuCalls,
         bonds: Sequence[PowerBond],
         history: OutputHistory,
         times: NDArray[np.float64],
         signals: int,
     ) -> None:
-        exchange, self._kept = algorithm.exchange, [times]
+        exchange, self._kept, self._calls = algorithm.exchange, [times], calls
+        self._ports: list[Port] = []
         outputs, driven = len(exchange.names), len(exchange.driven)
         self.bonds = (Bond * len(bonds))(*(self._bond(each) for each in bonds))
         self.after, self.before = np.zeros((signals, driven)), np.zeros((signals, driven))
         self.missed = np.zeros(len(exchange.entry_sources))
         self.polynomials = np.zeros((exchange.rows, outputs + driven))
-        self.states: list[tuple[Instance, str, SavedState]] = []
-        members = self._members(algorithm, functions, calls)
-        rates = self._rates(exchange, calls)
+        self.states: list[tuple[Instance, SavedState]] = []
+        members = self._members(algorithm, functions)
+        rates = self._rates(exchange)
+        closing, iteration = algorithm.closing(self.port_table), algorithm.iteration_table
         self.disturbing = np.zeros(len(calls), dtype=np.uint8)
         self.exchange = ExchangeTable(
             rows=exchange.rows,
@@ -111,7 +109,7 @@ class Tables:
             in_turn=algorithm.in_turn,
             takes_rates=algorithm.takes_rates,
             corrects=algorithm.settings.energy_correction,
-            iteration=pointer(algorithm.table) if isinstance(algorithm, Iterated) else None,
+            iteration=None if iteration is None else pointer(iteration),
             closing=None if closing is None else pointer(closing),
             reactions=self.pointer(algorithm.reactions),
             reaction_count=len(algorithm.reactions),
@@ -119,6 +117,9 @@ class Tables:
             before=self.pointer(np.zeros(outputs)),
             polynomials=self.pointer(self.polynomials),
             known=self.pointer(history.known),
+            extrapolation=self.pointer(np.zeros(history.rows * history.known.size)),
+            interpolation=self.pointer(np.zeros(history.rows * history.known.size)),
+            sweeps_again=algorithm.again,
             missed=self.pointer(self.missed),
             held=self._flags(history.held, outputs),
             adapts=history.adapts,
@@ -129,47 +130,51 @@ class Tables:
             signals_before=self.pointer(self.before),
             disturbing=self.pointer(self.disturbing),
         )
+        self.exchange.ports, self.exchange.slot = self._ports, algorithm.slot
+        self.exchange.units = [member for member, _ in algorithm.order_of_steps]
+
+    def port_table(self, port: Port) -> PortTable:
+        """Return the table of a port, which has a number from now on."""
+        table = port.table(self._calls)
+        table.number = len(self._ports)
+        self._ports.append(port)
+        return table
 
     def pointer(self, array: NDArray[Any]) -> Any:
         """Return a pointer to a contiguous array, kept alive by the tables."""
-        assert array.flags.c_contiguous
         self._kept.append(array)
-        return array.ctypes.data_as(POINTER(_ELEMENTS[array.dtype]))
+        return self.pointer_to(array)
 
-    def weigh(self, extrapolation: NDArray[np.float64], interpolation: NDArray[np.float64]) -> None:
-        """Set other weights, shape (coefficients, known rows, outputs), contiguous."""
-        self._weights = extrapolation, interpolation
-        pointers = (each.ctypes.data_as(POINTER(c_double)) for each in self._weights)
-        self.exchange.extrapolation, self.exchange.interpolation = pointers
+    @staticmethod
+    def pointer_to(array: NDArray[Any]) -> Any:
+        """Return a pointer to a contiguous array, which has to be kept alive."""
+        assert array.flags.c_contiguous
+        return array.ctypes.data_as(POINTER(_ELEMENTS[array.dtype]))
 
     def _flags(self, chosen: Sequence[int] | NDArray[np.intp], count: int) -> Any:
         flags = np.zeros(count, dtype=np.uint8)
         flags[np.asarray(chosen, dtype=np.intp)] = 1
         return self.pointer(flags)
 
-    def _members(self, algorithm: Algorithm, functions: Sequence[MakeStep], calls: FmuCalls) -> Array[MemberTable]:
-        turns = algorithm.compiled_turns
-        made = (MemberTable * len(turns))(
-            *(
-                self._member(member, function, calls, drives_later)
-                for (member, drives_later), function in zip(turns, functions, strict=True)
-            )
-        )
-        for (member, _), table in zip(turns, made, strict=True):
-            slot = algorithm.compiled_slot(member)
-            if slot is not None:
-                table.saved = member.instance.state_table(slot, calls)
-                self.states.append((member.instance, slot, table.saved))
+    def _members(self, algorithm: Algorithm, functions: Sequence[MakeStep] | None) -> Array[MemberTable]:
+        turns = algorithm.order_of_steps
+        made = (MemberTable * len(turns))(*(self._member(member, drives) for member, drives in turns))
+        for number, ((member, _), table) in enumerate(zip(turns, made, strict=True)):
+            table.number = number
+            if functions is not None:
+                table.make_step = functions[number]
+            if functions is not None and algorithm.is_saved(member):
+                table.saved = member.instance.state_table(algorithm.slot, self._calls)
+                self.states.append((member.instance, table.saved))
         return made
 
-    def _member(self, member: CoupledInstance, function: MakeStep, calls: FmuCalls, drives_later: bool) -> MemberTable:
+    def _member(self, member: CoupledInstance, drives_later: bool) -> MemberTable:
         if member.ramps:
             member.entries.expect_slopes()
         return MemberTable(
-            make_step=function,
             clock=POINTER(type(member.instance.clock))(member.instance.clock),
-            inputs=member.entries.table(calls),
-            outputs=member.outputs.table(calls),
+            inputs=self.port_table(member.entries),
+            outputs=self.port_table(member.outputs),
             sources=self.pointer(member.sources),
             factors=self.pointer(member.factors),
             offsets=self.pointer(member.offsets),
@@ -185,12 +190,18 @@ class Tables:
             drives_later=drives_later,
         )
 
-    def _rates(self, exchange: CouplingData, calls: FmuCalls) -> Array[RateSource]:
-        sources = [RateSource(port.table(calls), self.pointer(columns)) for columns, port in exchange.rate_ports]
+    def _rates(self, exchange: CouplingData) -> Array[RateSource]:
+        sources = list[RateSource]()
+        for columns, port in exchange.rate_ports:
+            table = self.port_table(port)
+            if not table.rates:  # of a port that compiled code does not know
+                table.rates = self.pointer(np.zeros(len(columns)))
+                table.rate_places = self.pointer(np.arange(len(columns), dtype=np.intp))
+            sources.append(RateSource(table, self.pointer(columns)))
         return (RateSource * len(sources))(*sources)
 
     def _bond(self, bond: PowerBond) -> Bond:
         return Bond(giver=self._side(bond.giver), taker=self._side(bond.taker))
 
     def _side(self, side: BondSide) -> Side:
-        return Side(self.pointer(side.member.taken[0, side.entry :]), c_size_t(len(side.member.sources)), side.output)
+        return Side(self.pointer(side.member.taken[0, side.entry :]), len(side.member.sources), side.output)

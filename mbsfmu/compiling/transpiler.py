@@ -7,17 +7,20 @@ branches run, each for its machines; those that return leave `on`, and a functio
 from __future__ import annotations
 
 import ast
+import ctypes
 import inspect
 import io
 import re
 import textwrap
 import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import cached_property
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import Any
 
 REAL, MASK, INT, BOOL, FLOAT, TEXT, TABLE, NONE = "Real", "Mask", "int", "bool", "float", "Text", "Table", "None"
+REALS, INTS = "Reals", "Ints"
 _PASSING = {"Passing": REAL, "PassingReals": "Reals"}
 _SHARED = (INT, BOOL, FLOAT)
 _OPERATORS: dict[type[ast.operator], tuple[str, int]] = {
@@ -47,6 +50,8 @@ _FUNCTIONS = {
 """Words of the language: what they give, and what they are in C of one machine and of lanes."""
 _MACHINES = {"Machine": ("Instance", "Group")}
 """Protocols whose structures in C have other names."""
+_ROW = "[]"
+"""How the kind of an array of structures ends."""
 _WIDTH = 140
 
 
@@ -104,6 +109,42 @@ def _class(of: type) -> ast.ClassDef:
     return node
 
 
+def structure_name(layout: type[ctypes.Structure]) -> str:
+    """Return the name in C of a structure that Python fills: as there, without `Table`."""
+    return layout.__name__.removesuffix("Table")
+
+
+def _layouts(values: Iterable[object]) -> dict[str, type[ctypes.Structure]]:
+    """Return the structures among some values by their names, with those that they hold."""
+    found: dict[str, type[ctypes.Structure]] = {}
+    for value in values:
+        kind = getattr(value, "_type_", value)
+        if isinstance(kind, type) and issubclass(kind, ctypes.Structure) and kind.__name__ not in found:
+            found |= {kind.__name__: kind, **_layouts(each[1] for each in kind._fields_)}
+    return found
+
+
+def _layout_kind(kind: Any) -> str | None:
+    """Return the kind of a field of a structure that Python fills; None of what the language has no word for."""
+    if isinstance(kind, type) and issubclass(kind, ctypes.Structure):
+        return kind.__name__
+    element = getattr(kind, "_type_", None)
+    if isinstance(element, str):
+        return REAL if kind is ctypes.c_double else INT
+    if element is None or isinstance(kind, str):
+        return None
+    if element is ctypes.c_double:
+        return REALS
+    of = _layout_kind(element)
+    return INTS if of == INT else f"{of}{_ROW}"
+
+
+def _signature(function: FunctionType) -> ast.FunctionDef:
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    assert isinstance(node, ast.FunctionDef)
+    return node
+
+
 def _returns(body: list[ast.stmt]) -> bool:
     return any(isinstance(node, ast.Return) for each in body for node in ast.walk(each))
 
@@ -136,7 +177,9 @@ class Source:
         self.protocols = {node.name: node for node in classes if any(ast.unparse(b) == "Protocol" for b in node.bases)}
         self.structures = {node.name: node for node in classes if node.name not in self.protocols}
         self.imported = {name: _class(value) for name, value in vars(module).items() if _is_of_steps(value, module)}
+        self.layouts = _layouts(vars(module).values())
         self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        self.others = {name: value for name, value in vars(module).items() if isinstance(value, FunctionType)}
         self.methods = {
             node.name: node
             for each in self.protocols.values()
@@ -157,7 +200,15 @@ class Source:
     def fields(self) -> dict[str, dict[str, _Field]]:
         """Members of classes."""
         classes = self.structures | self.protocols | self.imported
-        return {name: dict(self._fields(node)) for name, node in classes.items()}
+        filled = {
+            name: {
+                field: _Field(kind, passing=False, length=None, note="")
+                for field, kind in ((field, _layout_kind(kind)) for field, kind, *_ in layout._fields_)
+                if kind is not None
+            }
+            for name, layout in self.layouts.items()
+        }
+        return {name: dict(self._fields(node)) for name, node in classes.items()} | filled
 
     def _fields(self, node: ast.ClassDef) -> Iterator[tuple[str, _Field]]:
         for each in node.body:
@@ -190,9 +241,13 @@ class Source:
         """Return whether a function has to know for which machines it is called."""
         return "anywhere" in self.called(name) or self.writes(name)
 
+    def documentation_in_c(self) -> str:
+        """Return what the module says of itself as a comment."""
+        return _comment(self.documentation, "")
+
     def header(self, *, lanes: bool) -> str:
         """Return the structures."""
-        written = [_comment(self.documentation, "")]
+        written = [self.documentation_in_c()]
         for name in self.structures:
             rows = [self._member(key, each, lanes=lanes) for key, each in self.fields[name].items()]
             written.append("\n".join(["typedef struct {", *rows, f"}} {name};\n"]))
@@ -217,6 +272,8 @@ class Source:
 
     def type(self, kind: str, *, lanes: bool) -> str:
         """Return the type in C of a kind, to be followed by a name."""
+        if kind in self.layouts:
+            return f"struct {structure_name(self.layouts[kind])} *"
         if kind in self.fields:
             return f"{_MACHINES.get(kind, (kind, kind))[lanes]} *"
         own = {REAL: "Lanes ", MASK: "Mask "} if lanes else {REAL: "double ", MASK: "int "}
@@ -319,7 +376,9 @@ class _Function:
         """Return a value of a kind."""
         if kind in (REAL, MASK):
             return self._real(node) if kind == REAL else self._mask(node)
-        return self._shared(node)
+        text = self._shared(node)
+        is_pointer = text.isidentifier() or isinstance(node, ast.Call)
+        return text if is_pointer or kind not in self.source.layouts else f"&{text}"
 
     def _expression(self, node: ast.expr) -> _Term:  # noqa: PLR0912 - a case for each
         match node:
@@ -339,7 +398,9 @@ class _Function:
                 return _Term(self.source.macros[name], FLOAT if name in self.source.shared_floats else INT)
             case ast.Subscript(value=of, slice=at) if not isinstance(at, ast.Slice):
                 array = self._expression(of)
-                return _Term(f"{array.text}[{self._shared(at)}]", REAL if array.kind == "Reals" else FLOAT)
+                of_arrays = {REALS: REAL, INTS: INT, TABLE: FLOAT}
+                kind = of_arrays.get(array.kind) or array.kind.removesuffix(_ROW)
+                return _Term(f"{array.text}[{self._shared(at)}]", kind)
             case ast.UnaryOp(op=ast.USub(), operand=of):
                 term = self._expression(of)
                 return _Term(f"-{term.within(_UNARY)}", term.kind, _UNARY)
@@ -360,7 +421,8 @@ class _Function:
             case ast.BoolOp(op=operator, values=values):
                 return self._joined(isinstance(operator, ast.And), values)
             case ast.IfExp(test=test, body=one, orelse=other):
-                self._check_without_effect(node)
+                if self.lanes:
+                    self._check_without_effect(node)
                 kinds = {self._expression(one).kind, self._expression(other).kind}
                 kind = REAL if REAL in kinds else FLOAT if FLOAT in kinds else kinds.pop()
                 choices = f"{self._given(one, kind)} : {self._given(other, kind)}"
@@ -391,7 +453,7 @@ class _Function:
     def _joined(self, both: bool, values: list[ast.expr]) -> _Term:
         kinds = [self._expression(each).kind for each in values]
         kind = MASK if MASK in kinds else BOOL
-        for each in values[1:]:
+        for each in values[1:] if self.lanes else ():
             self._check_without_effect(each)
         if self.lanes and kind == MASK:
             sign, rank = ("&", _BIT_AND) if both else ("|", _BIT_OR)
@@ -409,6 +471,16 @@ class _Function:
                     raise UntranslatableError(each, f"{name} changes something, and is called under a condition")
 
     def _call(self, node: ast.expr, name: str, arguments: list[ast.expr]) -> _Term:
+        match name, arguments:
+            case "tail", [numbers, first]:
+                return _Term(f"{self._shared(numbers)} + {self._shared(first, _PRODUCT)}", REALS, _PRODUCT - 1)
+            case "float", [number]:
+                return _Term(f"(double){self._shared(number, _UNARY)}", REAL, _UNARY)
+            case _:
+                return self._word(node, name, arguments) or self._call_of_function(node, name, arguments)
+
+    def _word(self, node: ast.expr, name: str, arguments: list[ast.expr]) -> _Term | None:
+        """Return a word of the language; None of what is none."""
         if name == "where":
             mask, one, other = arguments
             if self.lanes and self._expression(mask).kind == MASK:
@@ -428,7 +500,12 @@ class _Function:
         if name in _FUNCTIONS:
             kind, one, several = _FUNCTIONS[name]
             return _Term(f"{several if self.lanes else one}({', '.join(map(self._real, arguments))})", kind)
+        return None
+
+    def _call_of_function(self, node: ast.expr, name: str, arguments: list[ast.expr]) -> _Term:
         called = self.source.functions.get(name) or self.source.methods.get(name)
+        if called is None and name in self.source.others:
+            called = _signature(self.source.others[name])
         if called is None:
             raise UntranslatableError(node, f"{name} is not in the language")
         if name in self.source.of_one_machine and self.lanes:
@@ -457,6 +534,11 @@ class _Function:
             case ast.Expr(value=ast.Call() as call):
                 if not self._is_silent(node):
                     self._say(f"{self._expression(call).text};")
+            case ast.AnnAssign(
+                target=ast.Name(id=name), value=ast.Call(func=ast.Name(id="zeros"), args=[ast.Constant(value=count)])
+            ):
+                self._say(f"double {name}[{count}] = {{0}};")
+                self.kinds[name] = REALS
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
                 kind = self._kind(annotation)
                 self.depth[name] = self.under
@@ -471,10 +553,10 @@ class _Function:
                 else:
                     self._check_shared(target, place)
                     self._say(f"{place.text} {_OPERATORS[type(operator)][0]}= {self._expression(value).text};")
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=[count]), orelse=[]):
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=[*first, last])):
                 self.kinds[name] = INT
-                end = self._shared(count, _COMPARISON + 1)
-                self._block(f"for (int {name} = 0; {name} < {end}; {name}++)", node.body)
+                begin, end = (self._shared(first[0]) if first else "0"), self._shared(last, _COMPARISON + 1)
+                self._block(f"for (int {name} = {begin}; {name} < {end}; {name}++)", node.body)
                 self._say("}")
             case ast.While(test=ast.Constant(value=True), orelse=[]):
                 self._block("for (;;)", node.body)

@@ -162,13 +162,11 @@ static int begin_at_state(Instance *instance, Attempt *attempt) {
 #endif
 
 /* Steps as large as the tolerance allows; the last of a Rosenbrock method may go past the end of the interval, up to the horizon. */
-static int advance(Instance *instance, double begin_time, double end, double horizon) {
+static int advance_on_way(Instance *instance, double begin_time, double end, double horizon) {
     State *state = &instance->state;
     Way way = {.origin = begin_time, .most = MOST_FACTOR};
 #if SOLVER == ROSENBROCK
     Attempt *const attempt = (Attempt *)scratch_of_stages(&instance->parts);
-    Linearization linearization;
-    instance->linearization = &linearization;
 #if LED
     instance->leads = 0;
 #endif
@@ -196,4 +194,16 @@ static int advance(Instance *instance, double begin_time, double end, double hor
         if (!describe(instance) || !loops_closed(instance, way.origin + way.elapsed)) return 0;
     }
     return 1;
+}
+
+static int advance(Instance *instance, double begin_time, double end, double horizon) {
+#if SOLVER == ROSENBROCK
+    Linearization linearization; /* where a step begins */
+    instance->linearization = &linearization;
+    const int made = advance_on_way(instance, begin_time, end, horizon);
+    instance->linearization = NULL;
+    return made;
+#else
+    return advance_on_way(instance, begin_time, end, horizon);
+#endif
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from mbsfmu.compiling.transpiler import Source, UntranslatableError
 
 HEAD = """
 from __future__ import annotations
+import ctypes
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 from mbsfmu.stepping.language import *
@@ -137,3 +141,57 @@ def test_structures_have_the_lengths_and_comments_of_fields(tmp_path: Path) -> N
     steps = source(tmp_path, "")
     assert "    Lanes values[ROOM(SIZE)];\n" in steps.header(lanes=True)
     assert "    double passing;\n" in steps.header(lanes=False)
+
+
+FILLED = """
+
+class PartTable(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_int), ("place", ctypes.c_double * 3), ("values", ctypes.POINTER(ctypes.c_double))]
+
+class WholeTable(ctypes.Structure):
+    _fields_ = [("parts", ctypes.POINTER(PartTable)), ("first", PartTable), ("turns", ctypes.POINTER(ctypes.c_int))]
+
+
+def shift(part: PartTable, begin: int, by: Real) -> None:
+    values: Reals = tail(part.values, begin)
+    moved: Reals = zeros(3)
+    for k in range(begin, part.count):
+        moved[k - begin] = values[k - begin] + by / float(part.count)
+        values[k - begin] = moved[k - begin] + part.place[0]
+
+
+def shift_all(whole: WholeTable, count: int) -> int:
+    for k in range(count):
+        part: PartTable = whole.parts[whole.turns[k]]
+        shift(part, 1, 6.0)
+    shift(whole.first, 0, 0.0)
+    if not whole.parts:
+        return 1
+    return 0
+"""
+
+
+def test_structures_that_python_fills_are_the_same_numbers_in_both(tmp_path: Path) -> None:
+    """Arrays of structures, structures inside, arrays of fixed and of any length, another name for the rest of one."""
+    steps = source(tmp_path, FILLED)
+    module: Any = sys.modules["steps_of_a_test"]
+
+    def filled() -> tuple[Any, list[Any]]:
+        values = [(ctypes.c_double * 3)(*(10.0 * row + k for k in range(3))) for row in range(3)]
+        parts = (module.PartTable * 2)(*(module.PartTable(3, (0.5, 0.0, 0.0), each) for each in values[:2]))
+        whole = module.WholeTable(parts, module.PartTable(2, (100.0, 0.0, 0.0), values[2]), (ctypes.c_int * 2)(1, 0))
+        return whole, [values, parts]
+
+    whole, kept = filled()
+    assert module.shift_all(whole, 2) == 0
+    expected = [[0.0, 3.5, 4.5], [10.0, 13.5, 14.5], [120.0, 121.0, 22.0]]
+    assert [list(each) for each in kept[0]] == expected
+    layouts = "struct Part { int count; double place[3]; double *values; };\n"
+    layouts += "struct Whole { struct Part *parts; struct Part first; int *turns; };\n"
+    export = "int run(struct Whole *whole, int count) { return shift_all(whole, count); }\n"
+    (tmp_path / "steps.c").write_text(layouts + steps.code(lanes=False) + export)
+    command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-shared", "steps.c", "-o"]
+    subprocess.run([*command, "steps.so"], cwd=tmp_path, check=True)
+    whole, kept = filled()
+    assert ctypes.CDLL(str(tmp_path / "steps.so")).run(ctypes.byref(whole), 2) == 0
+    assert [list(each) for each in kept[0]] == expected

@@ -225,7 +225,7 @@ def test_units_get_a_tolerance(tmp_path: Path) -> None:
     change_description(unit, 'tolerance="1e-06"', 'tolerance="1e-03"')
     suggested = cosimulate(unit, step=1.0, stop=5.0)
     assert abs(suggested["position"][-1] - exact) == errors[0]
-    with pytest.raises(InputError, match="the tolerance of the FMUs is 0; it must be positive"):
+    with pytest.raises(InputError, match="the tolerance of the FMUs is 0; it must be between 0 and 1"):
         cosimulate(unit, unit_tolerance=0.0)
 
 

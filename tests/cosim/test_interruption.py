@@ -70,7 +70,7 @@ def test_a_run_that_the_system_ends_has_its_rows(foreign: Callable[[str], Path],
     process = subprocess.Popen(
         [*command, "-o", str(output)], env={**os.environ, "TMPDIR": str(unpacked)}, stderr=subprocess.PIPE, text=True
     )
-    while not list(unpacked.glob("*/binaries/*/*")):
+    while not list(unpacked.glob("**/binaries/*/*")):
         assert process.poll() is None
         time.sleep(0.05)
     time.sleep(1.0)

@@ -206,8 +206,9 @@ def test_a_machine_that_fails_leaves_the_others_alone() -> None:
     driven = model.model_copy(update={"signals": {"mechanism.motor.position": signals[1]}})
     with pytest.raises(Exception, match="rodas5p") as alone:
         single(driven, {"crank.length": cranks[1]}, 0.5, 1e-3)
-    at = re.compile(r"(\d+\.\d{7})\d* s")
-    assert at.sub(r"\1 s", str(alone.value)) in at.sub(r"\1 s", result.failures[1])
+    # A machine that goes on alone counts its tries anew: it may end by shortness where the other ends by their number.
+    where = re.compile(r"rodas5p .*at t = (\d+\.\d{7})\d* s.*(: the loop at joint .*)")
+    assert where.search(str(alone.value)).groups() == where.search(result.failures[1]).groups()
     locked = result.reached[1]
     turned = START + SPEED * locked + 0.3 * locked**2
     assert 0.0 <= np.arcsin(ROD / cranks[1]) - turned < 1.2e-3 * SPEED

@@ -154,9 +154,9 @@ def test_tasks_are_no_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch, si
 KILLED = (
     MORTAL
     + """
-from mbsfmu.studies import ensembles
+from mbsfmu.studies import point_run
 
-ensembles.LEAST_STEPS = 0.0
+point_run.LEAST_STEPS = 0.0
 masses = [1.0 + index for index in range(40)]
 model = mbsfmu.models.pendulum(1)
 options = {"settings": {"step": [1e-3]}, "stop": 0.1, "output": "rows.csv"}

@@ -95,9 +95,7 @@ class ErrorEstimate(NamedTuple):
 
 ONE_POINT = ErrorEstimate(None, None, "not estimated: variables have no range where one point follows the start")
 """Estimate of a run without outputs between its start and its end."""
-CHECK_ERROR = "--check-error, in Python check_error=True, runs once more"
-"""How an error that is not estimated is estimated."""
-NOT_ESTIMATED = ErrorEstimate(None, None, f"not estimated; {CHECK_ERROR}")
+NOT_ESTIMATED = ErrorEstimate(None, None, "not estimated; --check-error, in Python check_error=True, runs once more")
 """Estimate of solvers and formulations without an error estimate."""
 
 

@@ -22,7 +22,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.registry import Registry
 from mbsfmu.base.times import count_steps
 from mbsfmu.formulations.formulation import Formulation, StepKind
-from mbsfmu.integration.error_measure import CHECK_ERROR, LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate, ErrorRecord
+from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate, ErrorRecord
 from mbsfmu.modelling.parameters import percent
 from mbsfmu.stepping.adaptive import Attempt
 from mbsfmu.stepping.iteration import IterationCount
@@ -214,13 +214,13 @@ class Solver(ABC):
     def not_estimated(self) -> ErrorEstimate:
         """Estimate of a run without an error record: none, which is a warning where tolerances are loose."""
         loose = self.tolerances.max() > LOOSE * self.tolerance
-        return ErrorEstimate(None, None, f"{self.loose}; {CHECK_ERROR}") if loose else NOT_ESTIMATED
+        return ErrorEstimate(None, None, self.loose) if loose else NOT_ESTIMATED
 
     @property
     def loose(self) -> str:
         """What is to be said of a run with loose tolerances, whose error nobody estimates."""
         return (
-            f"the error is not estimated and may be more than {percent(LARGE_ERROR)} with tolerances of {self.name} "
+            f"the error is not estimated, and may be more than {percent(LARGE_ERROR)} with tolerances of {self.name} "
             f"above {LOOSE * self.tolerance:g}, which are those of a single step"
         )
 

@@ -11,7 +11,17 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.commands import SectionedCommand, checkpoint_option, common_options
 from mbsfmu.cli.export import rates_of
-from mbsfmu.cli.options import FORMATS, Reporter, assignment, options_of, parts_option, report_option, table_file, words
+from mbsfmu.cli.options import (
+    FORMATS,
+    SECONDS,
+    Reporter,
+    assignment,
+    options_of,
+    parts_option,
+    report_option,
+    table_file,
+    words,
+)
 from mbsfmu.cli.output import (
     log_to_stderr,
     output_file,
@@ -94,7 +104,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 )
 @options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
 @click.option("--check-error", is_flag=True, help="Run once more with half the step, and tell the error of coupling.")
-@click.option("--until", type=float, help="Time in s at which to interrupt the run before its stop time.")
+@click.option("--until", type=SECONDS, help="Time in s at which to interrupt the run before its stop time.")
 @click.option("--save", callback=output_file(".zip"), help="File to save the interrupted run to.")
 @click.option("--resume", help="File of a saved run of the same call, to continue it.")
 @checkpoint_option

@@ -8,7 +8,7 @@ import click
 
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import find_model
-from mbsfmu.cli.options import assignment, model_argument
+from mbsfmu.cli.options import SECONDS, assignment, model_argument
 from mbsfmu.cli.output import (
     at_work,
     log_to_stderr,
@@ -37,7 +37,7 @@ from mbsfmu.system_model.coupled_model import CoupledModel
     metavar="NAME[=GUESS]",
     help="Free variable: an input or parameter without a connection, as system.variable, to be found.",
 )
-@click.option("--horizon", type=float, help="Time in s: slower changes, as by leakage, count as none.")
+@click.option("--horizon", type=SECONDS, help="Time in s: slower changes, as by leakage, count as none.")
 @click.option(
     "-o", "--output", callback=output_file(".json"), help="JSON file for the model that starts at the equilibrium."
 )

@@ -11,7 +11,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import complete_variables, find_model
-from mbsfmu.cli.options import OF_FMUS, model_argument, option_of, options_of, words
+from mbsfmu.cli.options import OF_FMUS, SECONDS, model_argument, option_of, options_of, words
 from mbsfmu.cli.output import at_work, log_to_stderr, say
 from mbsfmu.compiling.compiler import CLOCKS, INTERFACES, VERSIONS, platform_names
 from mbsfmu.exporting.fmu_export import BACKENDS, LAYOUTS, LOCALS, export
@@ -46,7 +46,7 @@ def package_options(command: Command) -> Command:
         click.option("--extrapolation", help="Of a package: zero (default), linear or quadratic."),
         click.option("--order", callback=words, help="Of a package: the order in which FMUs step, a,b."),
         click.option("--rates", callback=rates_of, help="Of a package: steps in a communication step, a=4,b=1."),
-        click.option("--stop", type=float, help="Of a package: stop time in s that the FMU suggests."),
+        click.option("--stop", type=SECONDS, help="Of a package: stop time in s that the FMU suggests."),
         click.option("--energy-correction", is_flag=True, help="Of a package: correct inputs as `mbsfmu cosim` does."),
         click.option("--unit-tolerance", type=float, help="Of a package: tolerance of the solvers inside the FMUs."),
         click.option("--strict", is_flag=True, help="Of a package: refuse units of measurement that nothing defines."),

@@ -14,7 +14,16 @@ from mbsfmu.analysis.modal_analysis import ModalAnalysis, RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import complete_variables, find_model
-from mbsfmu.cli.options import Reporter, assigned, assignment, is_fmu, model_argument, report_option, values_option
+from mbsfmu.cli.options import (
+    SECONDS,
+    Reporter,
+    assigned,
+    assignment,
+    is_fmu,
+    model_argument,
+    report_option,
+    values_option,
+)
 from mbsfmu.cli.output import (
     at_work,
     log_to_stderr,
@@ -38,8 +47,8 @@ _LEAST = 0.05
 @click.command("linearize", cls=SectionedCommand)
 @model_argument
 @values_option
-@click.option("--at", type=float, default=0.0, show_default=True, help="Time of a run in s.")
-@click.option("--step", type=float, help="Step of the run in s; that of the model or the FMUs by default.")
+@click.option("--at", type=SECONDS, default=0.0, show_default=True, help="Time of a run in s.")
+@click.option("--step", type=SECONDS, help="Step of the run in s; that of the model or the FMUs by default.")
 @click.option("--equilibrium", is_flag=True, help="Linearize about the static equilibrium next to the start.")
 @click.option(
     "--vary",

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.commands import SectionedCommand, common_options
-from mbsfmu.cli.options import assigned, options_of, parts_option
+from mbsfmu.cli.options import SECONDS, assigned, options_of, parts_option
 from mbsfmu.cli.output import log_to_stderr, say
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.part_files import load_parts
@@ -20,7 +20,7 @@ from mbsfmu.view.live.live_server import live
 @click.option("--set", "parameters", multiple=True, help="Parameter fmu.parameter=value; repeatable.")
 @click.option("--start", "starts", multiple=True, help="Start value fmu.variable=value; repeatable.")
 @options_of(CouplingOptions, "algorithm", "extrapolation", "step", "isolate", "threads")
-@click.option("--stop", type=float, help="Stop time in s; an hour by default.")
+@click.option("--stop", type=SECONDS, help="Stop time in s; an hour by default.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 for a free one.")
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Whether to open the page in a browser.")
 @parts_option

@@ -9,7 +9,7 @@ import click
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import complete_variables, find_model
-from mbsfmu.cli.options import DIFFERENTIATED, bounds_of, model_argument, options_of, stop_time
+from mbsfmu.cli.options import DIFFERENTIATED, SECONDS, bounds_of, model_argument, options_of, stop_time
 from mbsfmu.cli.output import (
     at_work,
     log_to_stderr,
@@ -40,7 +40,7 @@ from mbsfmu.simulation.run_options import RunOptions
     metavar="'MEASURE<=X'",
     help="Constraint, <= or >=; X may have a unit.",
 )
-@click.option("--stop", type=float, callback=stop_time, help="End of the runs in s; the model's by default.")
+@click.option("--stop", type=SECONDS, callback=stop_time, help="End of the runs in s; the model's by default.")
 @options_of(RunOptions, *DIFFERENTIATED)
 @click.option("-o", "--output", callback=output_file(".json"), help="Model file with the values that were found.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for values and constraints.")

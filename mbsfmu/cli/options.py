@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,8 @@ from mbsfmu.io.checkpoints import RunError, RunInterrupted
 from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.modelling.measurement_units import Bounds, plain_number
+from mbsfmu.modelling.measurement_units import Bounds
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.system_model.coupled_model import CoupledModel
@@ -32,6 +34,37 @@ if TYPE_CHECKING:
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Quantity(click.ParamType[float]):
+    """A finite number, or one with a unit of its own, as `200 ms`, which is converted.
+
+    Parameters
+    ----------
+    unit
+        SI unit of the option.
+    """
+
+    name = "float"
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return a number in the unit of the option."""
+        if not isinstance(value, str):
+            return float(value)
+        try:
+            number = float(Variable("it", unit=self._unit).number(value))
+        except InputError as error:
+            self.fail(str(error).removeprefix("it: "), param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"'{value}' is refused: it must be finite", param, ctx)
+        return number
+
+
+SECONDS = Quantity("s")
+"""Of times and steps."""
 
 
 RUN = tuple(name for name in RunOptions.known() if name not in ("jacobian", "tolerances"))
@@ -56,12 +89,13 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
             flag = option.flag or f"--{name.replace('_', '-')}"
             if isinstance(option, Switch):
                 flag = f"{flag}/--no-{flag.removeprefix('--')}"
-            number = int if isinstance(option, Number) and option.whole else float
-            of_type = number if isinstance(option, Number) else bool if isinstance(option, Switch) else str
+            of_type: Any = bool if isinstance(option, Switch) else str
+            if isinstance(option, Number):
+                of_type = int if option.whole else Quantity(option.unit) if option.unit else float
             completion = complete_words(word.among) if isinstance(word, StringOption) else None
             callback = None
             if isinstance(option, ListOption):
-                callback = numbers if isinstance(option.each, Number) else words
+                callback = numbers(option.each.unit) if isinstance(option.each, Number) else words
             command = click.option(
                 flag, name, type=of_type, default=None, help=help_text, callback=callback, shell_complete=completion
             )(command)
@@ -75,12 +109,18 @@ def words(_: click.Context, __: click.Parameter, value: str | None) -> list[str]
     return None if value is None else names_between_commas(value)
 
 
-def numbers(_: click.Context, __: click.Parameter, value: str | None) -> list[float] | None:
-    """Parse numbers between commas, such as `2e-3,1e-3`."""
-    try:
-        return None if value is None else [plain_number(each) for each in value.split(",")]
-    except ValueError:
-        raise click.BadParameter(f"'{value}' is no list of numbers such as 2e-3,1e-3") from None
+def numbers(unit: str) -> Callable[[click.Context, click.Parameter, str | None], list[float] | None]:
+    """Return what parses numbers between commas, such as `2e-3,1e-3`, in a unit where they have none of their own."""
+
+    def parse(context: click.Context, parameter: click.Parameter, value: str | None) -> list[float] | None:
+        try:
+            return None if value is None else [Quantity(unit).convert(each, None, None) for each in value.split(",")]
+        except click.BadParameter as error:
+            raise click.BadParameter(
+                f"'{value}' is no list of numbers such as 2e-3,1e-3: {error.message}", context, parameter
+            ) from None
+
+    return parse
 
 
 def assignment(text: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cli.commands import SectionedCommand, common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.options import (
+    SECONDS,
     assigned,
     live_machine,
     live_option,
@@ -169,7 +170,7 @@ _MOST_TIMES = 20
 @click.option("--gltf", callback=output_file(".glb"), help="glTF file (.glb) with the mechanism in motion.")
 @click.option(
     "--stop",
-    type=float,
+    type=SECONDS,
     callback=stop_time,
     help="Stop time of the motion in s; the model's by default.",
 )

@@ -11,6 +11,7 @@ from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.options import (
     FORMATS,
     RUN,
+    SECONDS,
     Reporter,
     assigned,
     live_machine,
@@ -49,10 +50,10 @@ from mbsfmu.simulation.run_options import RunOptions
     help="Input signal variable=table.csv:column[:steps], or table.csv[:steps] for all columns named as inputs; "
     "steps: values hold until the next; repeatable.",
 )
-@click.option("--stop", type=float, callback=stop_time, help="End in s; the model's by default.")
+@click.option("--stop", type=SECONDS, callback=stop_time, help="End in s; the model's by default.")
 @click.option(
     "--output-step",
-    type=float,
+    type=SECONDS,
     help="Interval of the rows in s; the step by default, or a multiple that keeps a million rows at most.",
 )
 @click.option(

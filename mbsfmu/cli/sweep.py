@@ -54,7 +54,7 @@ _SHOWN = 8  # outputs whose Sobol indices are printed
 @click.option("--seed", type=int, help="Of the samples; 0 by default.")
 @click.option("--formulation", callback=words, help="Formulations: a,b.")
 @click.option("--algorithm", callback=words, help="Coupling algorithms as in compare: a,b. Monolithic without.")
-@click.option("--step", callback=numbers, help="Communication steps in s, internal steps of monolithic runs.")
+@click.option("--step", callback=numbers("s"), help="Communication steps in s, internal steps of monolithic runs.")
 @click.option("--set", "assignments", multiple=True, help="Any other setting: name=a,b; repeatable.")
 @options_of(StudyOptions, *(name for name in StudyOptions.known() if name != "settings"))
 @click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")

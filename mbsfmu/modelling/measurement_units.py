@@ -508,6 +508,10 @@ def begins_with_number(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
+_EXAMPLES = {"s": "200 ms", "m": "20 mm", "rad": "30 deg", "rad/s": "3000 rpm", "m3/s": "24 l/min", "K": "40 degC"}
+"""Numbers with a unit of their own, by the unit that is wanted."""
+
+
 def number_in(text: float | str, unit: UnitOfMeasurement | str) -> float:
     """Return a number, or that of a text in a unit.
 
@@ -533,7 +537,9 @@ def number_in(text: float | str, unit: UnitOfMeasurement | str) -> float:
     wanted = f"a number, in {target.name}," if target.name not in ("", "1") else "a number, without a unit"
     measured = _MEASURED.fullmatch(text)
     if measured is None:
-        raise InputError(f"'{text}' is refused: it must be {wanted} or with a unit as 200 bar")
+        raise InputError(
+            f"'{text}' is refused: it must be {wanted} or with a unit as {_EXAMPLES.get(target.name, '200 bar')}"
+        )
     number, name = _within_reach(float(measured[1]), text), measured[2].strip()
     try:
         convert = column_conversion(name, target, number)

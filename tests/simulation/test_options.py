@@ -51,7 +51,7 @@ def test_either_choice_needs_its_formulation(
         ({"stepp": 1e-3}, "there is no option 'stepp' of a simulation; did you mean 'step'"),
         ({"compile": False}, "there is no option 'compile' of a simulation; did you mean 'compiled'"),
         ({"name": "other"}, "there is no option 'name' of a simulation; there are compiled, formulation, solver"),
-        ({"step": "slow"}, "the step: 'slow' is refused: it must be a number, in s, or with a unit as 200 bar"),
+        ({"step": "slow"}, "the step: 'slow' is refused: it must be a number, in s, or with a unit as 200 ms"),
         ({"step": np.inf}, "the step is inf; it must be finite"),
         ({"relative_tolerance": "small"}, "the relative tolerance is 'small'; it must be a number"),
         ({"newton_tolerance": True}, "the Newton tolerance is True; it must be a number"),

@@ -427,7 +427,7 @@ class Data(BaseModel):
                     try:
                         converted[name], units = _in_units(value, readings(unit))
                     except InputError as error:
-                        raise ValueError(f"{name}: {error}") from None
+                        raise DataError(f"{_thing(cls, data)}: {name}: {error}") from None
                     if "{" in unit:
                         written[name] = WrittenUnits(str(value), units)
         made = handler({**data, **converted} if converted else data)
@@ -450,7 +450,8 @@ class Data(BaseModel):
             value = data.get(name) if isinstance(data, Mapping) and not takes else None
             for each in _elements(value):
                 if isinstance(each, bool):
-                    raise ValueError(f"{name} has the value {str(each).lower()}; it must be no truth value")
+                    told = f"{name} has the value {str(each).lower()}; it must be no truth value"
+                    raise DataError(f"{_thing(cls, data)}: {told}")
         return data
 
     @model_validator(mode="after")
@@ -458,7 +459,8 @@ class Data(BaseModel):
         for name in type(self).model_fields:
             for place, number in _numbers(getattr(self, name)):
                 if abs(number) > self.largest:
-                    raise ValueError(f"{name}{place} is {number:g}; its magnitude must be at most {self.largest:g}")
+                    told = f"{name}{place} is {number:g}; its magnitude must be at most {self.largest:g}"
+                    raise DataError(f"{_thing(type(self), dict(self))}: {told}")
         return self
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
@@ -641,13 +643,18 @@ def _first(errors: list[ErrorDetails]) -> ErrorDetails:
     return unknown[0] if first["type"] == "missing" and unknown else first
 
 
+def _thing(owner: type[Data], fields: Mapping[str, Any]) -> str:
+    """Return what sentences call data: class and name."""
+    name = f" {fields['name']!r}" if isinstance(fields.get("name"), str) else ""
+    return f"{owner.__name__}{name}"
+
+
 def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) -> str:
     """Return one sentence from pydantic's first error, on the innermost object."""
     context = error.get("ctx", {})
     if isinstance(inner := context.get("error"), DataError):
         return str(inner)
-    name = f" {fields['name']!r}" if isinstance(fields.get("name"), str) else ""
-    thing = f"{owner.__name__}{name}"
+    thing = _thing(owner, fields)
     where = _path(error["loc"])
     kind, value, message = error["type"], error["input"], error["msg"]
     if kind == "missing":

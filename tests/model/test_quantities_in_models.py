@@ -33,6 +33,7 @@ from mbsfmu import (
 from mbsfmu.cli.linearize import _varied
 from mbsfmu.model import body
 from mbsfmu.model.mechanism import read_json
+from mbsfmu.model.model_data import ModelData
 from mbsfmu.modelling.data import Data
 from mbsfmu.modelling.measurement_units import number_in
 
@@ -228,3 +229,26 @@ def test_a_number_beyond_the_largest_in_a_file_is_told_as_it_is_written(tmp_path
     path.write_text('{"name": "x", "step": 1e400}', encoding="utf-8")
     with pytest.raises(DataError, match=r"model\.json: '1e400' is refused: its magnitude is beyond"):
         read_json(path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"length": "1.0 kg"},
+            "Beam 'link': length: '1.0 kg' is refused: 'kg' and 'm' are units of different quantities",
+        ),
+        ({"mass": True}, "Beam 'link': mass has the value true; it must be no truth value"),
+        ({"mass": 1e301}, "Beam 'link': mass is 1e[+]301; its magnitude must be at most 1e[+]50"),
+        ({"angle": "5 m"}, "Revolute 'O': angle: '5 m' is refused: 'm' and 'rad' are units of different quantities"),
+        ({"angle": False}, "Revolute 'O': angle has the value false; it must be no truth value"),
+    ],
+)
+def test_refusals_name_the_part_inside_of_a_model(changed: dict[str, Any], sentence: str) -> None:
+    """Of many bodies and joints, not the mechanism that has them."""
+    link = {"name": "link", "type": "beam", "length": 1.0, "mass": 1.0}
+    joint = {"name": "O", "type": "revolute", "parent": "ground.O", "child": "link.start"}
+    (joint if "angle" in changed else link).update(changed)
+    data = {"ground": {"O": [0, 0, 0]}, "bodies": [link], "joints": [joint]}
+    with pytest.raises(DataError, match=sentence):
+        ModelData.from_dict({"name": "one", "systems": {"mechanism": data}})

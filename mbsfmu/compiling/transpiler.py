@@ -20,7 +20,9 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 REAL, MASK, INT, BOOL, FLOAT, TEXT, TABLE, NONE = "Real", "Mask", "int", "bool", "float", "Text", "Table", "None"
-REALS, INTS = "Reals", "Ints"
+REALS = "Reals"
+_OF_INTEGERS = {ctypes.c_int: "Ints", ctypes.c_ssize_t: "Places", ctypes.c_ubyte: "Flags"}
+"""Kinds of arrays of integers, by their elements."""
 _PASSING = {"Passing": REAL, "PassingReals": "Reals"}
 _SHARED = (INT, BOOL, FLOAT)
 _OPERATORS: dict[type[ast.operator], tuple[str, int]] = {
@@ -135,8 +137,7 @@ def _layout_kind(kind: Any) -> str | None:
         return None
     if element is ctypes.c_double:
         return REALS
-    of = _layout_kind(element)
-    return INTS if of == INT else f"{of}{_ROW}"
+    return _OF_INTEGERS.get(element) or f"{_layout_kind(element)}{_ROW}"
 
 
 def _signature(function: FunctionType) -> ast.FunctionDef:
@@ -278,6 +279,7 @@ class Source:
             return f"{_MACHINES.get(kind, (kind, kind))[lanes]} *"
         own = {REAL: "Lanes ", MASK: "Mask "} if lanes else {REAL: "double ", MASK: "int "}
         arrays = {"Reals": f"{own[REAL]}*", "Any": f"{own[REAL]}*", TABLE: "const double *", TEXT: "const char *"}
+        arrays |= {"Ints": "int *", "Places": "ptrdiff_t *", "Flags": "unsigned char *"}
         return {**own, **arrays, INT: "int ", BOOL: "int ", FLOAT: "double ", NONE: "void "}[kind]
 
 
@@ -398,7 +400,7 @@ class _Function:
                 return _Term(self.source.macros[name], FLOAT if name in self.source.shared_floats else INT)
             case ast.Subscript(value=of, slice=at) if not isinstance(at, ast.Slice):
                 array = self._expression(of)
-                of_arrays = {REALS: REAL, INTS: INT, TABLE: FLOAT}
+                of_arrays = {REALS: REAL, TABLE: FLOAT, **dict.fromkeys(_OF_INTEGERS.values(), INT)}
                 kind = of_arrays.get(array.kind) or array.kind.removesuffix(_ROW)
                 return _Term(f"{array.text}[{self._shared(at)}]", kind)
             case ast.UnaryOp(op=ast.USub(), operand=of):

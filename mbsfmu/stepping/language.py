@@ -31,6 +31,10 @@ Reals = list[float]
 """Numbers of a machine; the annotation of a field says how many, by a constant."""
 PassingReals = list[float]
 """The same of numbers that count only while the machine goes on."""
+Places = list[int]
+"""Places in arrays that Python fills."""
+Flags = list[int]
+"""Truths of the elements of an array that Python fills."""
 Table = Sequence[float]
 """Numbers that all machines of a group share."""
 Text = str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import math
 import signal
@@ -21,6 +22,7 @@ from foreign_fmus import compiler
 from mbsfmu import StepSignal, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
 from mbsfmu.cosim.compiled import library
+from mbsfmu.cosim.runs.recorded_steps import RecordedSteps
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -268,3 +270,23 @@ def test_compiled_code_looks_up_when_its_patience_ends_and_not_before(
     cosimulate([foreign("dahlquist")], step=1e-5, stop=0.4)
     assert sum(made) == 40_000
     assert len(made) <= 13 + 10 + (time.monotonic() - begin) / 0.05  # s, patience
+
+
+def test_rows_beyond_what_an_int_counts(halves_poor: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As late in a long run of many outputs: the same rows, where the array seems to begin so much earlier."""
+    given: dict[str, Any] = {"connections": CONNECTIONS, "step": 0.01, "stop": 0.1}
+    expected = cosimulate(halves_poor, **given)
+    begin, late = RecordedSteps._begin, 1 << 30
+
+    def begun_late(self: RecordedSteps, index: int, count: int) -> None:
+        begin(self, index, count)
+        exchange = self.tables.exchange
+        width = exchange.outputs + exchange.reaction_count + exchange.bond_count
+        assert late * width > 1 << 31
+        address = ctypes.addressof(exchange.recorded.contents) - 8 * late * width
+        exchange.recorded, exchange.first_row = ctypes.cast(address, type(exchange.recorded)), exchange.first_row + late
+
+    monkeypatch.setattr(RecordedSteps, "_begin", begun_late)
+    result = cosimulate(halves_poor, **given)
+    for name in expected.names:
+        np.testing.assert_array_equal(result[name], expected[name])

@@ -35,7 +35,7 @@ from mbsfmu.cosim.compiled.members import (
     restore_member,
     save_member,
 )
-from mbsfmu.stepping.language import Real, absolute
+from mbsfmu.stepping.language import Real, Reals, absolute, tail
 
 # -- sweeps -----------------------------------------------------------------------------------------------------------
 
@@ -337,13 +337,16 @@ def go_on(exchange: ExchangeTable) -> int:
                 exchange.known[rates + j] = 0.0
     if exchange.adapts:
         judge(exchange)
+    known: Reals = exchange.known
+    values: Reals = exchange.values
+    before: Reals = exchange.before
     for back in range(exchange.points):
         place: int = (exchange.points - back) * count  # the earliest first, as each takes the place of the one before
         for j in range(count):
-            exchange.known[place + count + j] = exchange.known[place + j]
+            known[place + count + j] = known[place + j]
     for j in range(count):
-        exchange.before[j] = exchange.known[count + j]
-        exchange.known[count + j] = exchange.values[j]
+        before[j] = known[count + j]
+        known[count + j] = values[j]
     take_length(exchange)
     return MADE
 
@@ -367,18 +370,20 @@ def record(exchange: ExchangeTable) -> None:
     """Write the row of the end of the step: outputs, reactions of joints, then the residual energy of each bond."""
     reactions: int = exchange.outputs
     bonds: int = reactions + exchange.reaction_count
-    row: int = (exchange.first_row + exchange.made) * (bonds + exchange.bond_count)
+    # As an offset of the array: a record has more numbers than an int counts.
+    row: Reals = tail(exchange.recorded, (exchange.first_row + exchange.made) * (bonds + exchange.bond_count))
+    values: Reals = exchange.values
     for j in range(exchange.outputs):
-        exchange.recorded[row + j] = exchange.values[j]
+        row[j] = values[j]
     for k in range(exchange.reaction_count):
-        exchange.recorded[row + reactions + k] = exchange.reactions[k]
+        row[reactions + k] = exchange.reactions[k]
     for k in range(exchange.bond_count):
         bond: Bond = exchange.bonds[k]
         got: Real = exchanged(exchange, bond.taker)
         given: Real = exchanged(exchange, bond.giver)
         bond.residual += got - given
         bond.exchanged += 0.5 * (absolute(got) + absolute(given))
-        exchange.recorded[row + bonds + k] = bond.residual
+        row[bonds + k] = bond.residual
 
 
 def begin_step(exchange: ExchangeTable) -> int:
@@ -413,8 +418,9 @@ def make_step(exchange: ExchangeTable) -> int:
     outcome = go_on(exchange)
     if outcome != MADE:
         return outcome
+    values: Reals = exchange.values
     for j in range(exchange.outputs):
-        if exchange.values[j] - exchange.values[j] != 0.0:  # infinite, or no number
+        if values[j] - values[j] != 0.0:  # infinite, or no number
             return NOT_FINITE
     record(exchange)
     exchange.under_way = 0

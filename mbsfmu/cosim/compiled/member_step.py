@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from mbsfmu.cosim.compiled.library import MADE, STRAIGHT, ExchangeTable, MemberTable
 from mbsfmu.cosim.compiled.members import make_unit_step, write_port, write_slopes
-from mbsfmu.stepping.language import Real, Reals
+from mbsfmu.stepping.language import Flags, Places, Real, Reals, tail
 
 # -- polynomials ------------------------------------------------------------------------------------------------------
 
@@ -95,60 +95,57 @@ def weigh(exchange: ExchangeTable) -> None:
 
 def combine(exchange: ExchangeTable, weights: Reals, begin: int, end: int) -> None:
     """Combine what is known of outputs from one to before another to coefficients, in the order of the known rows."""
+    polynomials: Reals = exchange.polynomials
+    known: Reals = exchange.known
     count: int = exchange.outputs
     for row in range(exchange.output_rows):
         place: int = row * exchange.columns
         for j in range(begin, end):
-            exchange.polynomials[place + j] = 0.0
+            polynomials[place + j] = 0.0
         for k in range(exchange.known_rows):
             first: int = (row * exchange.known_rows + k) * count
             for j in range(begin, end):
-                exchange.polynomials[place + j] += weights[first + j] * exchange.known[k * count + j]
-
-
-def is_held(exchange: ExchangeTable, j: int) -> int:
-    """Return whether an output is held over the step: always, or because lines have missed it lately."""
-    if exchange.held[j]:
-        return 1
-    if not exchange.adapts:
-        return 0
-    by_line: int = (exchange.known_rows - 1) * exchange.outputs + j
-    # Written so that missed squares that are no numbers hold the output too.
-    return not exchange.known[by_line] <= STRAIGHT * exchange.known[by_line - exchange.outputs]
+                polynomials[place + j] += weights[first + j] * known[k * count + j]
 
 
 def hold(exchange: ExchangeTable, values: Reals, begin: int, end: int) -> None:
-    """Let outputs stay at values where they are held."""
+    """Let outputs stay at values where they are held over the step: always, or because lines have missed it lately."""
+    polynomials: Reals = exchange.polynomials
+    known: Reals = exchange.known
+    held: Flags = exchange.held
+    by_line: int = (exchange.known_rows - 1) * exchange.outputs
+    by_holding: int = by_line - exchange.outputs
+    adapts: int = exchange.adapts
     for j in range(begin, end):
-        if is_held(exchange, j):
-            exchange.polynomials[j] = values[j]
+        # Written so that missed squares that are no numbers hold the output too.
+        if held[j] or (adapts and not known[by_line + j] <= STRAIGHT * known[by_holding + j]):
+            polynomials[j] = values[j]
             for row in range(1, exchange.output_rows):
-                exchange.polynomials[row * exchange.columns + j] = 0.0
+                polynomials[row * exchange.columns + j] = 0.0
 
 
 def extrapolate(exchange: ExchangeTable) -> None:
     """Let outputs go on as they came."""
-    count: int = exchange.outputs
+    polynomials: Reals = exchange.polynomials
+    present: Reals = tail(exchange.known, exchange.outputs)
     if exchange.output_rows == 1:
-        for j in range(count):
-            exchange.polynomials[j] = exchange.known[count + j]
+        for j in range(exchange.outputs):
+            polynomials[j] = present[j]
         return
-    combine(exchange, exchange.extrapolation, 0, count)
-    for j in range(count):
-        if is_held(exchange, j):
-            exchange.polynomials[j] = exchange.known[count + j]
-            for row in range(1, exchange.output_rows):
-                exchange.polynomials[row * exchange.columns + j] = 0.0
+    combine(exchange, exchange.extrapolation, 0, exchange.outputs)
+    hold(exchange, present, 0, exchange.outputs)
 
 
 def interpolate(exchange: ExchangeTable, values: Reals, begin: int, end: int) -> None:
     """Let the outputs from one to before another run to values at the end of the step."""
+    polynomials: Reals = exchange.polynomials
+    known: Reals = exchange.known
     if exchange.output_rows == 1:
         for j in range(begin, end):
-            exchange.polynomials[j] = values[j]
+            polynomials[j] = values[j]
         return
     for j in range(begin, end):
-        exchange.known[j] = values[j]
+        known[j] = values[j]
     combine(exchange, exchange.interpolation, begin, end)
     hold(exchange, values, begin, end)
 
@@ -180,39 +177,47 @@ def mean(coefficients: Reals, first: int, apart: int, rows: int) -> Real:
 
 def take(exchange: ExchangeTable, member: MemberTable) -> None:
     """Take what the inputs of a member run along, over the whole step."""
+    polynomials: Reals = exchange.polynomials
+    taken: Reals = member.taken
+    factors: Reals = member.factors
+    sources: Places = member.sources
     entries: int = member.entries
+    converts: int = member.converts
     for row in range(exchange.rows):
+        place: int = row * exchange.columns
         for k in range(entries):
-            member.taken[row * entries + k] = exchange.polynomials[row * exchange.columns + member.sources[k]]
-            if member.converts:
-                member.taken[row * entries + k] *= member.factors[k]
-    if member.converts:
+            taken[row * entries + k] = polynomials[place + sources[k]]
+            if converts:
+                taken[row * entries + k] *= factors[k]
+    if converts:
         for k in range(entries):
-            member.taken[k] += member.offsets[k]
+            taken[k] += member.offsets[k]
     if exchange.has_missed:
         for k in range(entries):
-            member.taken[k] += exchange.missed[member.first_entry + k] / exchange.step
+            taken[k] += exchange.missed[member.first_entry + k] / exchange.step
 
 
 def portion_of(exchange: ExchangeTable, member: MemberTable) -> Reals:
     """Return what the inputs run along in the present one of the member's own steps, in the θ of that."""
+    taken: Reals = member.taken
+    portion: Reals = member.portion
     if member.rate == 1:
-        return member.taken
+        return taken
     entries: int = member.entries
     begin: Real = float(member.part) / float(member.rate)
     width: Real = float(member.part + 1) / float(member.rate) - begin
     for k in range(exchange.rows * entries):
-        member.portion[k] = member.taken[k]
+        portion[k] = taken[k]
     if exchange.rows > 1:
         for k in range(entries):
-            member.portion[k] += begin * member.taken[entries + k]
-            member.portion[entries + k] *= width
+            portion[k] += begin * taken[entries + k]
+            portion[entries + k] *= width
     if exchange.rows > 2:
         for k in range(entries):
-            member.portion[k] += begin * begin * member.taken[2 * entries + k]
-            member.portion[entries + k] += 2.0 * begin * width * member.taken[2 * entries + k]
-            member.portion[2 * entries + k] *= width * width
-    return member.portion
+            portion[k] += begin * begin * taken[2 * entries + k]
+            portion[entries + k] += 2.0 * begin * width * taken[2 * entries + k]
+            portion[2 * entries + k] *= width * width
+    return portion
 
 
 def set_inputs(exchange: ExchangeTable, member: MemberTable, step: Real) -> int:
@@ -226,19 +231,21 @@ def set_inputs(exchange: ExchangeTable, member: MemberTable, step: Real) -> int:
     """
     entries: int = member.entries
     given: Reals = portion_of(exchange, member)
+    values: Reals = member.inputs.values
+    slopes: Reals = member.inputs.slopes
     if not member.ramps:
         if not member.shares:
             for k in range(entries):
-                member.inputs.values[k] = mean(given, k, entries, exchange.rows)
+                values[k] = mean(given, k, entries, exchange.rows)
         return write_port(exchange, member.inputs)
     for k in range(entries):
-        value: Real = given[k]
+        start: Real = given[k]
         slope: Real = given[entries + k]
         if exchange.rows > 2:
-            value += given[2 * entries + k] * (-1.0 / 3.0)
+            start += given[2 * entries + k] * (-1.0 / 3.0)
             slope += given[2 * entries + k] * (4.0 / 3.0)
-        member.inputs.values[k] = value
-        member.inputs.slopes[k] = slope / step
+        values[k] = start
+        slopes[k] = slope / step
     outcome: int = write_port(exchange, member.inputs)
     if outcome == MADE:
         return write_slopes(exchange, member.inputs)

@@ -43,7 +43,10 @@ def package_options(command: Command) -> Command:
     """Add the options of packages; words and defaults are those of `mbsfmu cosim`, which is not loaded for them."""
     options = [
         click.option("--algorithm", help="Of a package: jacobi or gauss-seidel (default)."),
-        click.option("--extrapolation", help="Of a package: zero (default), linear or quadratic."),
+        click.option(
+            "--extrapolation",
+            help="Of a package: adaptive (default where no algorithm is named), zero, linear or quadratic.",
+        ),
         click.option("--order", callback=words, help="Of a package: the order in which FMUs step, a,b."),
         click.option("--rates", callback=rates_of, help="Of a package: steps in a communication step, a=4,b=1."),
         click.option("--stop", type=SECONDS, help="Of a package: stop time in s that the FMU suggests."),

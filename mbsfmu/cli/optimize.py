@@ -84,7 +84,7 @@ def command(
     print_table("constraints", ["constraint", "value"], limits)
     if errors is not None:
         say(f"{errors.gradients.steps}: their error in {minimize} is {errors.value:.2g}")
-    say(f"{minimize} falls from {found.first:.6g} to {found.value:.6g} in {found.runs} run{'s' * (found.runs > 1)}")
+    say(f"{minimize} goes from {found.first:.6g} to {found.value:.6g} in {found.runs} run{'s' * (found.runs > 1)}")
     for sentence in found.sentences:
         say(sentence)
     if found.failures:

@@ -475,7 +475,10 @@ class _Coupled:
     # -- variables of the FMU -----------------------------------------------------------------------------------------
 
     def _inputs(self) -> Iterator[tuple[Variable, Given]]:
-        """Yield the connectors of the system, and the inputs of components that nothing drives."""
+        """Yield the connectors of the system, and the inputs of components that nothing drives.
+
+        Among them those that follow a signal inside their component until they are set.
+        """
         connectors: dict[str, list[Exposed]] = {}
         for exposed in self._graph.inputs:
             connectors.setdefault(exposed.name, []).append(exposed)
@@ -483,7 +486,7 @@ class _Coupled:
             if all(self._instances[each.end[0]].kinds[each.end[1]] in NUMERIC for each in ends):
                 yield self._connector(name, ends)
         known = self._known()
-        for name in undriven_inputs(self._graph, self._instances, known):
+        for name in undriven_inputs(self._graph, self._instances, known, followed_too=True):
             component, _, variable = name.partition(".")
             if self._instances[component].kinds[variable] in NUMERIC:
                 yield self._given(name, (component, variable), "GIVEN_INPUT")

@@ -79,9 +79,12 @@ def test_equal_steps_are_adaptive_where_nothing_is_named(halves_exact: list[Path
         CouplingOptions(),
         CouplingOptions(step=0.01),
         CouplingOptions.of(CouplingOptions(step=0.01), {"stop": 1.0}),
+        CouplingOptions(energy_correction=False, linear_correction=False),
     ]
     assert all(options.extrapolation is Extrapolation.ADAPTIVE for options in taken)
-    held = [{"algorithm": "gauss-seidel"}, {"control": "error"}, {"energy_correction": True}, {"extrapolation": "zero"}]
+    for control in ("error", "energy"):
+        assert CouplingOptions(control=control).extrapolation is Extrapolation.LINEAR
+    held = [{"algorithm": "gauss-seidel"}, {"energy_correction": True}, {"extrapolation": "zero"}]
     for given in held:
         assert CouplingOptions.of(CouplingOptions(step=0.01), given).extrapolation is Extrapolation.ZERO, given
     for given in ({"algorithm": "newton"}, {"control": "error"}):

@@ -12,6 +12,7 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from cosim.linear_units import CONNECTIONS, change_description
 from fmpy.fmi2 import FMU2Slave
 from fmpy.validation import validate_fmu
@@ -22,6 +23,7 @@ from web_assembly import run_in_node
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
+from mbsfmu.cli.export import command as export_command
 from mbsfmu.compiling.compiler import OPTIMIZATION
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.instantiation import make_instance
@@ -563,3 +565,23 @@ def test_components_without_a_single_source_are_not_linked(
     how: dict[str, Any] = {"platforms": ["wasm32"], "step": STEP, "stop": STOP}
     with pytest.raises(InputError, match=r"the component source .* comes with no C source files; .*--sources single"):
         mbsfmu.export_coupled([foreign("source")], tmp_path / "x.fmu", **how)
+
+
+def test_inputs_that_follow_a_signal_inside_are_inputs_of_the_whole(tmp_path: Path) -> None:
+    """They follow it until they are set; by the command line as by Python, with the same usual inputs of steps."""
+    mbsfmu.export(mbsfmu.models.four_bar(), tmp_path / "units")
+    package, name, step = tmp_path / "units" / "four-bar.ssp", "circuit.valve.command", 2e-3
+    call = [str(package), "-o", str(tmp_path / "whole.fmu"), "--step", str(step), "--quiet"]
+    done = CliRunner().invoke(export_command, call)
+    assert done.exit_code == 0, done.output
+    whole = str(tmp_path / "whole.fmu")
+    inputs = [each.name for each in fmpy.read_model_description(whole).modelVariables if each.causality == "input"]
+    assert inputs == [name]
+    reached = []
+    for values in ({}, {name: 0.4}):
+        master = mbsfmu.cosimulate(package, step=step, stop=0.1, parameters=values)
+        rows = fmpy.simulate_fmu(whole, stop_time=0.1, step_size=step, output_interval=step, start_values=values)
+        for output in set(rows.dtype.names) & set(master.names):
+            np.testing.assert_array_equal(rows[output], master[output], err_msg=output)
+        reached.append(master["circuit.cylinder.pressure_piston"][-1])
+    assert abs(reached[1] - reached[0]) > 1e4

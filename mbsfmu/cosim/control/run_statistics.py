@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.times import count_steps, tolerance
 from mbsfmu.cosim.control.error_variables import Watched
+from mbsfmu.cosim.coupling.algorithms import ITERATED
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
@@ -93,6 +95,16 @@ class RunStatistics:
     pace: float | None = None
     late_steps: int = 0
     lateness_max: float = 0.0
+
+    @property
+    def better_coupling(self) -> str:
+        """Advice that makes the error of the coupling smaller than that of this run."""
+        ways = ["smaller steps" if self.control == "fixed" else "a smaller tolerance"]
+        if self.extrapolation == Extrapolation.ZERO:
+            ways.append("an extrapolation of inputs (linear)")
+        if self.algorithm not in ITERATED:
+            ways.append("an iterated algorithm with linear inputs (newton-linear)")
+        return f"take {', or '.join(ways)}"
 
     def warn(self, sentence: str) -> None:
         """Store and log a warning."""

@@ -37,7 +37,7 @@ from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, en
 from mbsfmu.cosim.coupling.power_bonds import PowerBond
 from mbsfmu.cosim.coupling.step_tables import Tables
 from mbsfmu.cosim.coupling.sweeps import Algorithm
-from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuError
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuEnded, FmuError
 from mbsfmu.stepping.language import Reals
 
 _PATIENCE = 0.05  # s between two looks at the interpreter, which alone hears of interruptions
@@ -49,7 +49,13 @@ def interpreted(exchange: ExchangeTable, count: int) -> int:
     if exchange.closing and not exchange.under_way:
         exchange.closing[0].knows_motions = 0  # FMUs may have been set since
     while exchange.made < count:
-        outcome = make_step(exchange)
+        is_made_again = exchange.sweeps_again > 0 and exchange.points > exchange.length_count
+        try:
+            outcome = make_step(exchange)
+        finally:
+            # What was saved for it is not restored any more, which the FMUs may count on from the next step on.
+            for unit in exchange.units if is_made_again else ():
+                unit.instance.release(exchange.slot)
         if outcome != MADE:
             return outcome
         exchange.made += 1
@@ -140,7 +146,6 @@ class CoupledSteps:
         """
         exchange = self.tables.exchange
         exchange.made = exchange.sweeps = exchange.rollbacks = exchange.under_way = 0
-        again = exchange.sweeps_again > 0 and history.points > len(history.lengths)
         self._set_history(history, step)
         self._set_correction(history)
         try:
@@ -151,9 +156,7 @@ class CoupledSteps:
             else:
                 self._call(count)
         finally:
-            self._take_over(keeps_states=not again)
-            if again and not self.is_compiled:
-                self._algorithm.exchange.release(self._algorithm.slot)
+            self._take_over()
 
     def _call(self, count: int) -> None:
         exchange = self.tables.exchange
@@ -194,21 +197,24 @@ class CoupledSteps:
 
     # -- what is done for steps -------------------------------------------------------------------------------------
 
-    def _take_over(self, *, keeps_states: bool) -> None:
-        """Take over what was done to FMUs, and the numbers of sweeps and returns; states where they are kept."""
+    def _take_over(self) -> None:
+        """Take over what was done to FMUs, and the numbers of sweeps and returns."""
         for number in np.flatnonzero(self.tables.disturbing):
             self._calls[int(number)][0].disturbs = True
         exchange = self.tables.exchange
         self._algorithm.sweeps += exchange.sweeps
         exchange.sweeps = 0
         self._forget_ends()
-        if keeps_states:
-            self._take_over_states()
+        self._take_over_states()
+        if exchange.sweeps_again:  # what was saved for a step that is made again is not restored behind it
+            for instance, _ in self.tables.states:
+                instance.release(self._algorithm.slot)
 
     def _complete_step_of_fmu(self) -> None:
         """Complete the step of an FMU; one that ends the run at the end of its step does not end this one."""
         exchange = self.tables.exchange
         self._forget_ends()
+        self._take_over_states()  # the rest of a step must not count on it that no state is restored
         instance, _ = self._calls[exchange.refused]
         try:
             instance.stepped(exchange.unit_step, exchange.status)
@@ -249,21 +255,22 @@ class CoupledSteps:
                 each.result()
             return
         apart = [turn for turn in turns if exchange.units[turn].steps_apart]
-        failures: list[SimulationError] = []
-        for turn in apart:
-            take(exchange, exchange.members[turn])
-            set_inputs(exchange, exchange.members[turn], exchange.step)
-            exchange.units[turn].instance.send_step(time, exchange.step)
+        failures, begun = list[Exception](), list[int]()
         try:
+            for turn in apart:
+                take(exchange, exchange.members[turn])
+                set_inputs(exchange, exchange.members[turn], exchange.step)
+                exchange.units[turn].instance.send_step(time, exchange.step)
+                begun.append(turn)
             for turn in turns:
                 if turn not in apart:
                     advance(exchange, exchange.members[turn])
-        except SimulationError as error:
+        except (SimulationError, FmuEnded) as error:
             failures.append(error)
-        for turn in apart:
+        for turn in begun:
             try:
                 exchange.units[turn].complete(time, exchange.step)
-            except SimulationError as error:
+            except (SimulationError, FmuEnded) as error:
                 failures.append(error)
         if failures:
             raise failures[0]
@@ -313,13 +320,6 @@ class SingleSteps(CoupledSteps):
         self._interpolate = library.mbsfmu_interpolate if library else _interpolate
         self._append = library.mbsfmu_append if library else append
 
-    def _begin(self, history: OutputHistory, time: float, step: float) -> None:
-        exchange, driven = self.tables.exchange, self._algorithm.exchange.driven
-        self._set_history(history, step)
-        self._times[0], exchange.made = time, 0
-        if len(driven):
-            self.tables.after[0], self.tables.before[0] = driven.after(time), driven.before(time + step)
-
     def make(self, history: OutputHistory, time: float, step: float) -> None:
         """Make a step in s from a time in s, and append its end to the history.
 
@@ -328,7 +328,10 @@ class SingleSteps(CoupledSteps):
         FmuEnded, SimulationError
             When an FMU ends the run or refuses, an iteration does not converge or an output is not finite.
         """
-        self._begin(history, time, step)
+        driven = self._algorithm.exchange.driven
+        self._times[0] = time
+        if len(driven):
+            self.tables.after[0], self.tables.before[0] = driven.after(time), driven.before(time + step)
         self._run(history, 1, step)
         self._take_history(history)
         if self.tables.exchange.has_missed:
@@ -336,7 +339,7 @@ class SingleSteps(CoupledSteps):
 
     def append(self, history: OutputHistory, other: OutputHistory, step: float) -> None:
         """Append the end of a step in s to a history that does not know it, from another one that has made it."""
-        self._begin(history, 0.0, step)
+        self._set_history(history, step)
         exchange = self.tables.exchange
         self._algorithm.exchange.outputs[:] = other.now
         reading, exchange.rate_count = exchange.rate_count, 0
@@ -349,7 +352,7 @@ class SingleSteps(CoupledSteps):
 
     def predicted(self, history: OutputHistory, step: float) -> Floats:
         """Return the extrapolated outputs at the end of a step in s, shape (outputs,)."""
-        self._begin(history, 0.0, step)
+        self._set_history(history, step)
         self._extrapolate(self.tables.exchange)
         return ends(self._polynomials(history))
 
@@ -360,7 +363,7 @@ class SingleSteps(CoupledSteps):
         """
         if history.extrapolation is Extrapolation.ZERO:
             return 0.5 * (history.now + end)
-        self._begin(history, 0.0, step)
+        self._set_history(history, step)
         self._interpolate(self.tables.exchange, self.tables.pointer_to(end))
         return mean(self._polynomials(history))
 

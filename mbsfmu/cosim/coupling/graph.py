@@ -350,11 +350,15 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
 
 
 def undriven_inputs(
-    graph: SystemGraph, instances: Mapping[str, Instance], given: Collection[tuple[str, str]]
+    graph: SystemGraph,
+    instances: Mapping[str, Instance],
+    given: Collection[tuple[str, str]],
+    *,
+    followed_too: bool = False,
 ) -> list[str]:
     """Return the inputs without a connection or given value, as `instance.variable`.
 
-    Those that follow a signal inside their FMU are none of them, where the FMU says so.
+    Those that follow a signal inside their FMU are none of them, where the FMU says so, unless these are wanted too.
     """
     driven = {*given, *(connection.target for connection in graph.connections)}
     result = []
@@ -365,7 +369,7 @@ def undriven_inputs(
             if each.causality is Causality.INPUT and each.name not in instance.aliases
         ]
         left = [each for each in inputs if (name, each) not in driven]
-        inside = _followed_inside(instance.carried, inputs) if left else set()
+        inside = _followed_inside(instance.carried, inputs) if left and not followed_too else set()
         result += [f"{name}.{each}" for each in left if each not in inside]
     return result
 

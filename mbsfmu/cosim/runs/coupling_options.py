@@ -108,7 +108,8 @@ class CouplingOptions(Options):
     Inputs run over a step as `zero` (held), `linear`, `quadratic`, `derivatives` (straight, with the slopes that
     the FMUs give), or `adaptive` (linear where that has lately been better, in equal steps without iteration).
     Iterated algorithms interpolate with the same degree. An FMU that cannot interpolate holds the mean. Equal steps by
-    `gauss-seidel` are `adaptive` where neither algorithm nor extrapolation is named; a named algorithm alone holds.
+    `gauss-seidel` are `adaptive`, and controlled ones `linear`, where neither algorithm nor extrapolation is named; a
+    named algorithm alone holds.
 
     Control `error` makes each step once as a whole and in two halves, and repeats it where the error is too large;
     a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the
@@ -322,8 +323,9 @@ class CouplingOptions(Options):
 
     def check(self) -> None:
         """Check that every option has an effect with the algorithm and the control."""
-        if self.control == "fixed" and not self.model_fields_set & _NAMED:
-            object.__setattr__(self, "extrapolation", Extrapolation.ADAPTIVE)  # a default that depends on others
+        if not {name for name in self.model_fields_set & _NAMED if getattr(self, name)}:  # it depends on others
+            usual = Extrapolation.ADAPTIVE if self.control == "fixed" else Extrapolation.LINEAR
+            object.__setattr__(self, "extrapolation", usual)
         for name, option in self.known().items():
             value = getattr(self, name)
             algorithms = algorithms_with(name)

@@ -231,7 +231,7 @@ def cosimulate(
         error = coupling_error(result, recorded, again)
         result.statistics.coupling_error, result.statistics.coupling_error_output = error.fraction, error.output
         if error.is_large:
-            result.statistics.warn(f"{error.sentence}: take smaller steps, or an iterated algorithm")
+            result.statistics.warn(f"{error.sentence}: {result.statistics.better_coupling}")
         else:
             logger.info("%s", error.sentence)
     return result

@@ -189,8 +189,8 @@ def residual_notes(result: CosimulationResult) -> Iterator[str]:
             yield (
                 f"the coupling ({coupling} by steps of {steps} s) brought in or took out up to {residual:.3g} J at "
                 f"{bond}, {share} the "
-                f"{exchanged:.3g} J exchanged there, and what is exchanged may be off by far more than that: take "
-                "smaller steps, an extrapolation, or an iterated algorithm"
+                f"{exchanged:.3g} J exchanged there, and what is exchanged may be off by far more than that: "
+                f"{run.better_coupling}"
             )
 
 

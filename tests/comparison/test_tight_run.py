@@ -239,3 +239,9 @@ def test_outputs_that_hardly_vary_are_held_against_what_they_belong_to(tmp_path:
     assert errors == pytest.approx({name: 2e-9 / size for name, (_, _, size) in signals.items()}, rel=1e-3)
     reference.save(tmp_path / "reference.npz")
     assert load_reference(tmp_path / "reference.npz").errors(other) == errors
+
+
+def test_nothing_is_said_of_the_tolerances_of_the_reference(caplog: pytest.LogCaptureFixture) -> None:
+    """They are chosen by the comparison: nobody could take smaller ones."""
+    mbsfmu.compare(mbsfmu.models.four_bar(), stop=0.02, steps=[2e-3])  # the first reference is a loose one
+    assert not any("tolerances" in message for message in caplog.messages)

@@ -276,7 +276,7 @@ class JointTable(Structure):
 
 
 class ClosingTable(Structure):
-    """Closing of joints: `JointClosing` and `JointTrials` say what the fields are.
+    """Closing of joints: `JointClosing` says what the fields are.
 
     The FMUs of joints are members that follow each other, from the place `first_member` on.
     """

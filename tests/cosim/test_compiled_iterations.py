@@ -117,13 +117,13 @@ def test_memory_is_limited(coupled: Coupled, both: Run, made: list[int], monkeyp
     """A Jacobian of what passes directly is off: steps add updates, until it is made anew by differences."""
     monkeypatch.setattr("mbsfmu.cosim.coupling.iterated_coupling._MOST", 2)
     renewed: list[int] = []
-    renew = InterfaceNewton.renew
+    make = InterfaceNewton.make_jacobian
 
     def noting(self: InterfaceNewton, *arguments: Any) -> None:
         renewed.append(self.inverse.updates)
-        renew(self, *arguments)
+        make(self, *arguments)
 
-    monkeypatch.setattr(InterfaceNewton, "renew", noting)
+    monkeypatch.setattr(InterfaceNewton, "make_jacobian", noting)
     both(
         coupled.units, connections=coupled.connections, step=0.004, stop=STOP, extrapolation="linear",
         algorithm="newton", jacobian="directional",

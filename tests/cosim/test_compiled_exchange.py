@@ -235,7 +235,7 @@ def test_signal_that_fails_fails_at_its_step(foreign: Callable[[str], Path], mad
 # -- where there is no compiled code --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("found", ["false", ""])
+@pytest.mark.parametrize("found", ["false", ""], ids=["failing", "missing"])
 def test_without_compiled_code_python_makes_the_steps(
     foreign: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture,
     made: list[int], found: str,

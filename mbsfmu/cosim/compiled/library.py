@@ -15,6 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mbsfmu.base.identity import content_key
 from mbsfmu.base.times import NEIGHBOURS
 from mbsfmu.compiling import transpiler
@@ -43,6 +46,15 @@ _SIGNATURES = {
 """Functions of FMUs: the plain ones as FMI 2.0 has them, those that count values and report on steps as FMI 3.0."""
 _FUNCTIONS = {"function": "", "counting": "Counting", "reporting": "Reporting"}
 """Fields that are functions of FMUs, and how their kind begins; one of two is there, the other is NULL."""
+
+
+_ELEMENTS = {np.dtype(np.float64): c_double, np.dtype(np.intp): c_ssize_t, np.dtype(np.uint8): c_ubyte}
+
+
+def pointer_to(array: NDArray[Any]) -> Any:
+    """Return a pointer to a contiguous array of numbers, places or flags, which has to be kept alive."""
+    assert array.flags.c_contiguous
+    return array.ctypes.data_as(POINTER(_ELEMENTS[array.dtype]))
 
 
 class Clock(Structure):

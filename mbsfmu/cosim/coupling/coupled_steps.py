@@ -30,6 +30,7 @@ from mbsfmu.cosim.compiled.library import (
     MakeStep,
     compiled_library,
     exchange_function,
+    pointer_to,
 )
 from mbsfmu.cosim.compiled.member_step import advance, extrapolate, interpolate, set_inputs, take, weigh
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance
@@ -147,7 +148,9 @@ class CoupledSteps:
         exchange = self.tables.exchange
         exchange.made = exchange.sweeps = exchange.rollbacks = exchange.under_way = 0
         self._set_history(history, step)
-        self._set_correction(history)
+        exchange.has_missed = history.correction is not None
+        if history.correction is not None and history.correction is not self.tables.missed:
+            self.tables.missed[:] = history.correction
         try:
             if self.is_compiled:
                 exchange.earliest = min(instance.earliest_state(slot) for instance, slot in self._slots)
@@ -179,7 +182,7 @@ class CoupledSteps:
     def _set_history(self, history: OutputHistory, step: float) -> None:
         """Set a history, and the length of the step in s that comes."""
         exchange = self.tables.exchange
-        exchange.known, exchange.step = self.tables.pointer_to(history.known), step
+        exchange.known, exchange.step = pointer_to(history.known), step
         exchange.length_count = len(history.lengths)
         for place, length in enumerate(history.lengths):
             exchange.lengths[place] = length
@@ -188,12 +191,6 @@ class CoupledSteps:
         """Let a history know what was written into it."""
         exchange = self.tables.exchange
         history.went_on(tuple(exchange.lengths[: exchange.length_count]))
-
-    def _set_correction(self, history: OutputHistory) -> None:
-        """Set what inputs have missed until now."""
-        self.tables.exchange.has_missed = history.correction is not None
-        if history.correction is not None and history.correction is not self.tables.missed:
-            self.tables.missed[:] = history.correction
 
     # -- what is done for steps -------------------------------------------------------------------------------------
 
@@ -364,7 +361,7 @@ class SingleSteps(CoupledSteps):
         if history.extrapolation is Extrapolation.ZERO:
             return 0.5 * (history.now + end)
         self._set_history(history, step)
-        self._interpolate(self.tables.exchange, self.tables.pointer_to(end))
+        self._interpolate(self.tables.exchange, pointer_to(end))
         return mean(self._polynomials(history))
 
     def _polynomials(self, history: OutputHistory) -> Floats:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from ctypes import POINTER, c_double, c_ssize_t
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cosim.compiled.library import ExchangeTable, InverseTable, IterationTable
+from mbsfmu.cosim.compiled.library import ExchangeTable, InverseTable, IterationTable, pointer_to
 from mbsfmu.cosim.compiled.member_step import advance, interpolate
 from mbsfmu.cosim.compiled.members import restore_member
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
@@ -94,7 +93,7 @@ class Iterated(Algorithm):
         self.trial = np.zeros(len(exchange.names))
         self.residual, self.last, self.scales = np.zeros(count), np.zeros(count), np.ones(count)
         self.iteration = IterationTable(
-            columns=self._interface.columns.ctypes.data_as(POINTER(c_ssize_t)),
+            columns=pointer_to(self._interface.columns),
             count=count,
             tolerance=settings.iteration_tolerance,
             maximum=settings.maximum_iterations,
@@ -113,11 +112,6 @@ class Iterated(Algorithm):
     def failure(self, time: float) -> InterfaceError:
         """Return the error of the step from a time in s."""
         return self._interface.failure(time, self.residual, self.scales, self.settings.maximum_iterations)
-
-
-def pointer_to(array: Floats) -> Any:
-    """Return a pointer to an array, which has to be kept alive."""
-    return array.ctypes.data_as(POINTER(c_double))
 
 
 _LEAST = 1e-3
@@ -148,7 +142,7 @@ class InterfaceInverse:
     def __init__(self, count: int, most: int, table: InverseTable) -> None:
         self.columns = np.zeros((count, count))
         self.moves, self.weights = np.zeros((most, count)), np.zeros((most, count))
-        self._room = np.zeros((2, count))
+        self._room = np.zeros((4, count))  # updates need two vectors, learning four
         self.table = table
         table.count, table.most, table.least = count, most, _LEAST
         table.columns, table.room = pointer_to(self.columns), pointer_to(self._room)
@@ -244,8 +238,7 @@ class LearnedInverse(InterfaceInverse):
 
     def __init__(self, count: int, table: InverseTable) -> None:
         super().__init__(count, 0, table)
-        self.covariance, self._wide = np.eye(count), np.zeros((4, count))
-        table.room = pointer_to(self._wide)
+        self.covariance = np.eye(count)
         table.covariance, table.drift, table.noise = pointer_to(self.covariance), _DRIFT, _NOISE
 
     def set_inverse(self, inverse: Floats) -> None:

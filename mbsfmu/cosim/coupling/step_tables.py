@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import POINTER, Array, c_double, c_ssize_t, c_ubyte, pointer
+from ctypes import POINTER, Array, pointer
 from typing import Any
 
 import numpy as np
@@ -18,18 +18,13 @@ from mbsfmu.cosim.compiled.library import (
     RateSource,
     SavedState,
     Side,
+    pointer_to,
 )
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.power_bonds import BondSide, PowerBond
 from mbsfmu.cosim.coupling.sweeps import Algorithm
 from mbsfmu.cosim.fmus.fmu_instance import FmuCalls, Instance, Port
-
-_ELEMENTS = {
-    np.dtype(np.float64): c_double,
-    np.dtype(np.intp): c_ssize_t,
-    np.dtype(np.uint8): c_ubyte,
-}
 
 
 class Tables:
@@ -83,7 +78,7 @@ class Tables:
         exchange, self._kept, self._calls = algorithm.exchange, [times], calls
         self._ports: list[Port] = []
         outputs, driven = len(exchange.names), len(exchange.driven)
-        self.bonds = (Bond * len(bonds))(*(self._bond(each) for each in bonds))
+        self.bonds = (Bond * len(bonds))(*(Bond(self._side(each.giver), self._side(each.taker)) for each in bonds))
         self.after, self.before = np.zeros((signals, driven)), np.zeros((signals, driven))
         self.missed = np.zeros(len(exchange.entry_sources))
         self.polynomials = np.zeros((exchange.rows, outputs + driven))
@@ -143,13 +138,7 @@ class Tables:
     def pointer(self, array: NDArray[Any]) -> Any:
         """Return a pointer to a contiguous array, kept alive by the tables."""
         self._kept.append(array)
-        return self.pointer_to(array)
-
-    @staticmethod
-    def pointer_to(array: NDArray[Any]) -> Any:
-        """Return a pointer to a contiguous array, which has to be kept alive."""
-        assert array.flags.c_contiguous
-        return array.ctypes.data_as(POINTER(_ELEMENTS[array.dtype]))
+        return pointer_to(array)
 
     def _flags(self, chosen: Sequence[int] | NDArray[np.intp], count: int) -> Any:
         flags = np.zeros(count, dtype=np.uint8)
@@ -199,9 +188,6 @@ class Tables:
                 table.rate_places = self.pointer(np.arange(len(columns), dtype=np.intp))
             sources.append(RateSource(table, self.pointer(columns)))
         return (RateSource * len(sources))(*sources)
-
-    def _bond(self, bond: PowerBond) -> Bond:
-        return Bond(giver=self._side(bond.giver), taker=self._side(bond.taker))
 
     def _side(self, side: BondSide) -> Side:
         return Side(self.pointer(side.member.taken[0, side.entry :]), len(side.member.sources), side.output)

@@ -9,7 +9,7 @@ import struct
 from abc import ABC
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, addressof, byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
+from ctypes import addressof, byref, c_bool, c_double, c_size_t, c_uint32, c_void_p, pointer
 from typing import Any
 from weakref import ref
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import NEIGHBOURS, RESOLVED_STEP, resolution, tolerance
-from mbsfmu.cosim.compiled.library import Clock, MakeStep, Ramp, Report, VariableBlock, setting_function
+from mbsfmu.cosim.compiled.library import Clock, MakeStep, Ramp, Report, VariableBlock, pointer_to, setting_function
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmu_instance import (
     MOST_ITERATIONS,
@@ -260,8 +260,8 @@ class InputsWithin:
             self._straight = LinearInputs(port, group, len(buffer))
         self._straight.take(buffer)
         self._ramp.group = self._straight.group
-        self._ramp.values = port.values.ctypes.data_as(POINTER(c_double))
-        self._ramp.slopes = port.slopes.ctypes.data_as(POINTER(c_double))
+        self._ramp.values = pointer_to(port.values)
+        self._ramp.slopes = pointer_to(port.slopes)
         self._ramp.component = port.unit.component
 
     def set_at(self, time: float) -> None:

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, c_double
 from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -20,7 +19,15 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.repeated_warnings import alike, how_many
 from mbsfmu.base.times import NEIGHBOURS, resolution
-from mbsfmu.cosim.compiled.library import Clock, MakeStep, PortTable, SavedState, compiled_library, exchange_function
+from mbsfmu.cosim.compiled.library import (
+    Clock,
+    MakeStep,
+    PortTable,
+    SavedState,
+    compiled_library,
+    exchange_function,
+    pointer_to,
+)
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Variable
 
@@ -135,7 +142,7 @@ class Port(ABC):
         """Return the port's table for coupled steps, with its functions where compiled code can call them."""
         del calls
         table = PortTable(count=len(self.names))
-        table.values, table.slopes = (each.ctypes.data_as(POINTER(c_double)) for each in (self.values, self.slopes))
+        table.values, table.slopes = (pointer_to(each) for each in (self.values, self.slopes))
         return table
 
 

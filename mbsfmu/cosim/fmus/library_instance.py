@@ -12,7 +12,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from ctypes import POINTER, byref, c_bool, c_char, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p, pointer
+from ctypes import byref, c_bool, c_char, c_int, c_size_t, c_uint32, c_void_p, pointer
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.compiled.library import Access, GetState, PortTable, Rates, SavedState, SetState, VariableBlock
+from mbsfmu.cosim.compiled.library import (
+    Access,
+    GetState,
+    PortTable,
+    Rates,
+    SavedState,
+    SetState,
+    VariableBlock,
+    pointer_to,
+)
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmu_instance import (
     Floats,
@@ -227,7 +236,7 @@ class _VariableGroup:
             self.references,
             len(self.references),
             len(self.buffer),
-            self._places.ctypes.data_as(POINTER(c_ssize_t)),
+            pointer_to(self._places),
             self.buffer.ctypes.data,
             not self.real,
             self.shared,
@@ -360,9 +369,9 @@ class LibraryPort(Port):
     def table(self, calls: FmuCalls) -> PortTable:
         """Return the port as compiled code sees it."""
         groups = [group.table(calls) for group in self._groups]
-        result = PortTable(self.unit.component, (VariableBlock * len(groups))(*groups), len(groups), len(self.names))
-        result.values = self.values.ctypes.data_as(POINTER(c_double))
-        result.slopes = self.slopes.ctypes.data_as(POINTER(c_double))
+        result = super().table(calls)
+        result.component, result.group_count = self.unit.component, len(groups)
+        result.groups = (VariableBlock * len(groups))(*groups)
         if self._rates:
             self._rates.enter(result, calls)
         return result
@@ -394,8 +403,8 @@ class _Rates:
         """Write into a table what compiled code has to know."""
         dialect = self._unit.dialect
         table.references, table.orders, table.reference_count = self._references, self._orders, len(self._references)
-        table.rates, table.rate_count = self._rates.ctypes.data_as(POINTER(c_double)), len(self._rates)
-        table.rate_places = self._slots.ctypes.data_as(POINTER(c_ssize_t))
+        table.rates, table.rate_count = pointer_to(self._rates), len(self._rates)
+        table.rate_places = pointer_to(self._slots)
         if self._set is not None and dialect.set_rates is not None:
             table.set_rates = Rates(address_of(self._set), None, calls.number(self._unit, dialect.set_rates))
         if self._get is not None and dialect.get_rates is not None:

@@ -9,7 +9,6 @@ with the same mean and first moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import POINTER, c_ssize_t
 from itertools import pairwise
 
 import numpy as np
@@ -24,11 +23,12 @@ from mbsfmu.cosim.compiled.library import (
     JointTable,
     PortTable,
     compiled_library,
+    pointer_to,
 )
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.graph import JOINT_KINDS
-from mbsfmu.cosim.coupling.iterated_coupling import LearnedInverse, pointer_to
+from mbsfmu.cosim.coupling.iterated_coupling import LearnedInverse
 from mbsfmu.cosim.coupling.sweeps import OneSweep, Settings, names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Port
 from mbsfmu.cosim.joints.joint_equations import BoundHandle, BoundJoint, columns_of
@@ -392,10 +392,10 @@ class JointClosing(JointAlgorithm):
         self._kept += [motion, handle.read_places, end.columns, handle.places]
         return HandleTable(
             port=port_table(handle.port),
-            motion_places=handle.read_places.ctypes.data_as(POINTER(c_ssize_t)),
+            motion_places=pointer_to(handle.read_places),
             motion=pointer_to(motion),
-            columns=end.columns.ctypes.data_as(POINTER(c_ssize_t)),
-            load_places=handle.places.ctypes.data_as(POINTER(c_ssize_t)),
+            columns=pointer_to(end.columns),
+            load_places=pointer_to(handle.places),
             load_count=len(handle.places),
             widening=end.widening,
             member=self.together.index(end.member),

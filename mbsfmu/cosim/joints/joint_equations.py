@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cosim.compiled.joint_step import find_gap, find_pose, find_rows
-from mbsfmu.cosim.compiled.library import HandleTable, JointTable
+from mbsfmu.cosim.compiled.library import HandleTable, JointTable, pointer_to
 from mbsfmu.cosim.coupling.coupling_data import Constant, Signal
 from mbsfmu.cosim.coupling.graph import JOINT_KINDS, CoupledJoint, JointHandle
-from mbsfmu.cosim.coupling.iterated_coupling import pointer_to
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.cosim.fmus.model_exchange import ModelExchangeInstance
 from mbsfmu.equations.rotation import perpendicular, rotation_elements, unit

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mbsfmu.cosim.compiled.library import pointer_to
 from mbsfmu.cosim.coupling.coupled_steps import CoupledSteps
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.power_bonds import PowerBond
@@ -91,7 +92,7 @@ class RecordedSteps(CoupledSteps):
         """Set where the steps begin, and reserve rows."""
         exchange, record = self.tables.exchange, self._record
         record.reserve(count)
-        exchange.recorded = record.rows.ctypes.data_as(type(exchange.recorded))
+        exchange.recorded = pointer_to(record.rows)
         exchange.first_row, exchange.first = len(record.times), index
         for bond, residual, exchanged in zip(self.tables.bonds, record.residuals, record.exchanged, strict=True):
             bond.residual, bond.exchanged = residual, exchanged
